@@ -1,0 +1,52 @@
+//! Faults, named by who is to blame, and their one mapping to JSON-RPC errors.
+
+use crate::{Id, Message};
+
+/// The JSON-RPC error codes we send ourselves.
+pub mod code {
+    pub const PARSE_ERROR: i32 = -32700;
+    pub const INVALID_REQUEST: i32 = -32600;
+    pub const METHOD_NOT_FOUND: i32 = -32601;
+    pub const INVALID_PARAMS: i32 = -32602;
+    pub const INTERNAL_ERROR: i32 = -32603;
+}
+
+/// Why a message could not be served.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// The peer sent text that is not JSON.
+    #[error("parse error: {0}")]
+    Syntax(String),
+    /// The peer sent JSON that is no JSON-RPC message.
+    #[error("invalid request: {0}")]
+    Shape(String),
+    /// The peer sent more bytes in one message than we take.
+    #[error("message too large: the limit is {limit} bytes (--max-message sets it)")]
+    TooLarge { limit: usize },
+    /// The peer asked for a method that is not served here.
+    #[error("method not found: {0}")]
+    UnknownMethod(String),
+    /// The peer called a method with parameters it does not take.
+    #[error("invalid params: {0}")]
+    Params(String),
+    /// The other side of the bridge failed; the peer did nothing wrong.
+    #[error("{0}")]
+    Upstream(String),
+}
+
+impl Fault {
+    pub fn code(&self) -> i32 {
+        match self {
+            Fault::Syntax(_) => code::PARSE_ERROR,
+            Fault::Shape(_) | Fault::TooLarge { .. } => code::INVALID_REQUEST,
+            Fault::UnknownMethod(_) => code::METHOD_NOT_FOUND,
+            Fault::Params(_) => code::INVALID_PARAMS,
+            Fault::Upstream(_) => code::INTERNAL_ERROR,
+        }
+    }
+
+    /// The error response that tells the peer. An unknown id is `null` (JSON-RPC 2.0, section 5).
+    pub fn to_message(&self, id: Option<&Id>) -> Message {
+        Message::error(id, self.code(), &self.to_string())
+    }
+}

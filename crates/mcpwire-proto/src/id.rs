@@ -1,0 +1,130 @@
+//! Request ids, kept exactly as their owner wrote them.
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+/// A JSON-RPC request id: a string or a number.
+///
+/// The text is carried verbatim, so integers of any size and unusual spellings survive. Two ids are equal when they
+/// mean the same value: a peer may write `"é"` where we wrote `"\u00e9"`, or `1` where we wrote `1.0`. A string is
+/// never equal to a number.
+#[derive(Clone)]
+pub struct Id {
+    raw: Box<str>,
+    /// The one spelling used for comparison, where it differs from `raw`.
+    canonical: Option<Box<str>>,
+}
+
+impl Id {
+    /// Takes the JSON text of an id; `None` if it is neither a string nor a number.
+    pub fn from_json(raw: &str) -> Option<Id> {
+        let canonical = match raw.as_bytes().first()? {
+            b'"' if raw.contains('\\') => {
+                let text: String = serde_json::from_str(raw).ok()?;
+                Some(serde_json::to_string(&text).ok()?)
+            }
+            b'"' => None,
+            b'-' | b'0'..=b'9' => canonical_number(raw),
+            _ => return None,
+        };
+        Some(Id { raw: raw.into(), canonical: canonical.filter(|c| c != raw).map(Into::into) })
+    }
+
+    /// The id as its owner wrote it.
+    pub fn as_json(&self) -> &str {
+        &self.raw
+    }
+
+    fn key(&self) -> &str {
+        self.canonical.as_deref().unwrap_or(&self.raw)
+    }
+}
+
+/// Decimal spellings of whole numbers (`1.0`, `1e2`, `-0`) are brought to the plain one. Integers are left alone,
+/// whatever their size: going through a float would merge different ones.
+fn canonical_number(raw: &str) -> Option<String> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if raw != "-0" && !raw.contains(['.', 'e', 'E']) {
+        return None;
+    }
+    let value: f64 = raw.parse().ok()?;
+    let whole = value.fract() == 0.0 && value.abs() <= EXACT;
+    Some(if whole { format!("{}", value as i64) } else { format!("{value:e}") })
+}
+
+impl From<&str> for Id {
+    /// A string id.
+    fn from(text: &str) -> Id {
+        Id { raw: serde_json::Value::from(text).to_string().into(), canonical: None }
+    }
+}
+
+impl From<u64> for Id {
+    fn from(number: u64) -> Id {
+        Id { raw: number.to_string().into(), canonical: None }
+    }
+}
+
+impl PartialEq for Id {
+    fn eq(&self, other: &Id) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Id {}
+
+impl Hash for Id {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
+}
+
+impl fmt::Debug for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.raw)
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.raw)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(raw: &str) -> Id {
+        Id::from_json(raw).unwrap()
+    }
+
+    #[test]
+    fn text_is_kept_verbatim() {
+        for raw in ["1", "\"1\"", "-7", "123456789012345678901234567890", "\"\\u00e9\"", "1.0", "1e2", "\"\""] {
+            assert_eq!(id(raw).as_json(), raw);
+        }
+    }
+
+    #[test]
+    fn equal_values_are_equal_in_any_spelling() {
+        for (a, b) in [("1", "1.0"), ("100", "1e2"), ("0", "-0"), ("\"é\"", "\"\\u00e9\""), ("1.5", "15e-1")] {
+            assert_eq!(id(a), id(b), "{a} and {b}");
+        }
+    }
+
+    #[test]
+    fn different_values_differ() {
+        let pairs = [("1", "\"1\""), ("9007199254740992", "9007199254740993"), ("1", "2"), ("1.5", "1.6")];
+        for (a, b) in pairs {
+            assert_ne!(id(a), id(b), "{a} and {b}");
+        }
+    }
+
+    #[test]
+    fn only_strings_and_numbers_are_ids() {
+        for raw in ["null", "true", "{}", "[1]", ""] {
+            assert!(Id::from_json(raw).is_none(), "{raw}");
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The Model Context Protocol without I/O: bytes and `now` come in, messages and effects go out.
+//!
+//! Sockets, processes, clocks, threads and configuration are left to the `mcpwire` crate.
+
+pub mod error;
+pub mod failure;
+pub mod frame;
+pub mod id;
+pub mod json;
+pub mod message;
+pub mod method;
+pub mod packet;
+pub mod pending;
+pub mod session;
+pub mod version;
+
+pub use error::{Fault, code};
+pub use failure::Failure;
+pub use id::Id;
+pub use message::{Kind, Message, Rejected};
+pub use packet::{Lane, Packet};

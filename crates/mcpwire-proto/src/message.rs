@@ -1,0 +1,318 @@
+//! The JSON-RPC envelope around raw payloads: parsed once, classified by hand, never re-printed.
+
+use std::fmt;
+use std::ops::Range;
+
+use bytes::Bytes;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use crate::method::Method;
+use crate::{Fault, Id, json};
+
+/// One JSON-RPC message: the bytes it came in, and where its parts are.
+///
+/// The text holds no line break, so it is a stdio frame and an SSE `data` line as it stands. Payloads are slices of
+/// it and pass byte for byte.
+#[derive(Clone)]
+pub struct Message {
+    raw: Bytes,
+    kind: Kind,
+    /// Where the id's own text lies in `raw`, if there is one.
+    id_span: Option<Range<usize>>,
+    /// Where `params`, `result` or `error` lies in `raw`.
+    payload: Option<Range<usize>>,
+}
+
+/// What a message is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Request { id: Id, method: Method },
+    Notification { method: Method },
+    Result { id: Id },
+    /// An error response; the id is absent when the peer could not tell which request failed.
+    Error { id: Option<Id> },
+}
+
+/// The wire form. `RawValue` does not work inside untagged or flattened enums, hence one flat struct.
+#[derive(Deserialize)]
+struct Wire<'a> {
+    #[serde(default, borrow, deserialize_with = "present")]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(default, borrow, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(default, borrow, deserialize_with = "present")]
+    method: Option<&'a RawValue>,
+    #[serde(default, borrow, deserialize_with = "present")]
+    params: Option<&'a RawValue>,
+    #[serde(default, borrow, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(default, borrow, deserialize_with = "present")]
+    error: Option<&'a RawValue>,
+}
+
+/// Keeps `"result": null` apart from no result at all.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// A text that is no message: the fault, and the id of the request it seems to be, so that it can be answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rejected {
+    pub id: Option<Id>,
+    pub fault: Fault,
+}
+
+impl Message {
+    /// Reads one message. Text that spans several lines is brought to one.
+    pub fn parse(text: Bytes) -> Result<Message, Rejected> {
+        let raw = json::one_line(text);
+        let reject = |id: Option<Id>, fault| Err(Rejected { id, fault });
+        let text = match std::str::from_utf8(&raw) {
+            Ok(text) => text.trim_ascii(),
+            Err(e) => return reject(None, Fault::Syntax(format!("invalid UTF-8 at byte {}", e.valid_up_to()))),
+        };
+        if let Some(fault) = not_an_object(text) {
+            return reject(None, fault);
+        }
+        let wire: Wire<'_> = match serde_json::from_str(text) {
+            Ok(wire) => wire,
+            Err(e) if e.is_data() => return reject(None, Fault::Shape(e.to_string())),
+            Err(e) => return reject(None, Fault::Syntax(e.to_string())),
+        };
+        match wire.classify() {
+            Ok(kind) => {
+                let span = |part: Option<&RawValue>| part.map(|part| span_of(&raw, part.get()));
+                let id_span = span(wire.id);
+                let payload = span(wire.params.or(wire.result).or(wire.error));
+                let whole = span_of(&raw, text);
+                let payload = payload.map(|p| p.start - whole.start..p.end - whole.start);
+                let id_span = id_span.map(|p| p.start - whole.start..p.end - whole.start);
+                Ok(Message { raw: raw.slice(whole), kind, id_span, payload })
+            }
+            Err(fault) => {
+                let asks = wire.method.is_some();
+                reject(wire.id.filter(|_| asks).and_then(|id| Id::from_json(id.get())), fault)
+            }
+        }
+    }
+
+    pub fn request(id: &Id, method: &str, params: Option<&str>) -> Message {
+        let mut text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{}"#, quote(method));
+        if let Some(params) = params {
+            text.push_str(r#","params":"#);
+            text.push_str(params);
+        }
+        text.push('}');
+        Message::built(text)
+    }
+
+    pub fn notification(method: &str, params: Option<&str>) -> Message {
+        let mut text = format!(r#"{{"jsonrpc":"2.0","method":{}"#, quote(method));
+        if let Some(params) = params {
+            text.push_str(r#","params":"#);
+            text.push_str(params);
+        }
+        text.push('}');
+        Message::built(text)
+    }
+
+    pub fn result(id: &Id, result: &str) -> Message {
+        Message::built(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#))
+    }
+
+    pub fn error(id: Option<&Id>, code: i32, message: &str) -> Message {
+        Message::error_object(id, &format!(r#"{{"code":{code},"message":{}}}"#, quote(message)))
+    }
+
+    /// An error response around an error object that is JSON already.
+    pub fn error_object(id: Option<&Id>, error: &str) -> Message {
+        let id = id.map_or("null", Id::as_json);
+        Message::built(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#))
+    }
+
+    /// Text of our own making is a message unless a caller passed something that is not JSON.
+    fn built(text: String) -> Message {
+        Message::parse(text.into()).unwrap_or_else(|rejected| rejected.fault.to_message(None))
+    }
+
+    /// The same message under another id; everything else stays byte for byte.
+    pub fn with_id(&self, id: &Id) -> Message {
+        let Some(span) = &self.id_span else { return self.clone() };
+        let mut text = Vec::with_capacity(self.raw.len() + id.as_json().len());
+        text.extend_from_slice(&self.raw[..span.start]);
+        text.extend_from_slice(id.as_json().as_bytes());
+        text.extend_from_slice(&self.raw[span.end..]);
+        let shift = |at: usize| if at >= span.end { at - span.end + span.start + id.as_json().len() } else { at };
+        let kind = match &self.kind {
+            Kind::Request { method, .. } => Kind::Request { id: id.clone(), method: method.clone() },
+            Kind::Result { .. } => Kind::Result { id: id.clone() },
+            Kind::Error { .. } => Kind::Error { id: Some(id.clone()) },
+            Kind::Notification { method } => Kind::Notification { method: method.clone() },
+        };
+        Message {
+            raw: text.into(),
+            kind,
+            id_span: Some(span.start..span.start + id.as_json().len()),
+            payload: self.payload.clone().map(|p| shift(p.start)..shift(p.end)),
+        }
+    }
+
+    /// The whole message, on one line, without its line break.
+    pub fn as_bytes(&self) -> &Bytes {
+        &self.raw
+    }
+
+    pub fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    pub fn id(&self) -> Option<&Id> {
+        match &self.kind {
+            Kind::Request { id, .. } | Kind::Result { id } => Some(id),
+            Kind::Error { id } => id.as_ref(),
+            Kind::Notification { .. } => None,
+        }
+    }
+
+    pub fn method(&self) -> Option<&Method> {
+        match &self.kind {
+            Kind::Request { method, .. } | Kind::Notification { method } => Some(method),
+            Kind::Result { .. } | Kind::Error { .. } => None,
+        }
+    }
+
+    pub fn is_request(&self) -> bool {
+        matches!(self.kind, Kind::Request { .. })
+    }
+
+    pub fn is_response(&self) -> bool {
+        matches!(self.kind, Kind::Result { .. } | Kind::Error { .. })
+    }
+
+    /// Whether this is a request or a notification of that name.
+    pub fn is(&self, method: &str) -> bool {
+        self.method().is_some_and(|m| *m == method)
+    }
+
+    /// The text of `params`, `result` or `error`, whichever this kind of message carries.
+    pub fn payload(&self) -> Option<&str> {
+        let span = self.payload.clone()?;
+        // The whole text was checked when the message was parsed.
+        std::str::from_utf8(&self.raw[span]).ok()
+    }
+
+    /// Reads parts of the payload into a type of the caller's; `None` if it does not fit.
+    pub fn read<'a, T: Deserialize<'a>>(&'a self) -> Option<T> {
+        serde_json::from_str(self.payload()?).ok()
+    }
+}
+
+impl Wire<'_> {
+    fn classify(&self) -> Result<Kind, Fault> {
+        let shape = |text: String| Err(Fault::Shape(text));
+        match self.jsonrpc.map(RawValue::get) {
+            Some(r#""2.0""#) => {}
+            Some(other) => return shape(format!(r#"expected "jsonrpc": "2.0", came {}"#, excerpt(other))),
+            None => return shape(r#"expected "jsonrpc": "2.0", came none"#.into()),
+        }
+        let id = match self.id.map(RawValue::get) {
+            None | Some("null") => None,
+            Some(raw) => match Id::from_json(raw) {
+                Some(id) => Some(id),
+                None => return shape(format!("expected a string or a number as id, came {}", excerpt(raw))),
+            },
+        };
+        match (self.method, self.result, self.error) {
+            (Some(method), None, None) => {
+                let Ok(name) = serde_json::from_str::<std::borrow::Cow<'_, str>>(method.get()) else {
+                    return shape(format!("expected a string as method, came {}", excerpt(method.get())));
+                };
+                let method = Method::from(&*name);
+                match id {
+                    Some(id) => Ok(Kind::Request { id, method }),
+                    None if self.id.is_none() => Ok(Kind::Notification { method }),
+                    None => shape("expected a string or a number as id, came null".into()),
+                }
+            }
+            (None, Some(_), None) => match id {
+                Some(id) => Ok(Kind::Result { id }),
+                None => shape("expected the id of a request beside result, came none".into()),
+            },
+            (None, None, Some(_)) => Ok(Kind::Error { id }),
+            (None, None, None) => shape("expected one of method, result, error, came none".into()),
+            _ => shape("expected one of method, result, error, came several".into()),
+        }
+    }
+}
+
+/// Splits a JSON array into the texts of its elements; `None` if the text is not an array.
+///
+/// Batches exist in version 2025-03-26 only; who may send one is decided by the caller.
+pub fn split_batch(text: &Bytes) -> Option<Vec<Bytes>> {
+    if text.trim_ascii_start().first() != Some(&b'[') {
+        return None;
+    }
+    let parts: Vec<&RawValue> = serde_json::from_slice(text).ok()?;
+    Some(parts.iter().map(|part| text.slice(span_of(text, part.get()))).collect())
+}
+
+/// Where a part that was borrowed from `whole` lies in it.
+fn span_of(whole: &[u8], part: &str) -> Range<usize> {
+    let start = part.as_ptr() as usize - whole.as_ptr() as usize;
+    start..start + part.len()
+}
+
+/// Says what came instead of an object. (The wire struct alone would take an array as its fields in order.)
+fn not_an_object(text: &str) -> Option<Fault> {
+    let came = match text.as_bytes().first()? {
+        b'{' => return None,
+        b'[' => "an array",
+        b'"' => "a string",
+        b'n' => "null",
+        b't' | b'f' => "a boolean",
+        _ => "a number",
+    };
+    Some(match serde_json::from_str::<serde::de::IgnoredAny>(text) {
+        Ok(_) => Fault::Shape(format!("expected a JSON-RPC object, came {came}")),
+        Err(e) => Fault::Syntax(e.to_string()),
+    })
+}
+
+/// The beginning of a peer's text, short enough for an error message.
+fn excerpt(text: &str) -> String {
+    const LONGEST: usize = 40;
+    if text.len() <= LONGEST {
+        return text.to_owned();
+    }
+    let end = (0..=LONGEST).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+    format!("{}…", &text[..end])
+}
+
+fn quote(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+impl fmt::Debug for Message {
+    /// Shows what the message is and never what it carries: payloads may hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            Kind::Request { id, method } => write!(f, "request {method} id={id}")?,
+            Kind::Notification { method } => write!(f, "notification {method}")?,
+            Kind::Result { id } => write!(f, "result id={id}")?,
+            Kind::Error { id: Some(id) } => write!(f, "error id={id}")?,
+            Kind::Error { id: None } => write!(f, "error id=null")?,
+        }
+        write!(f, " ({} bytes)", self.raw.len())
+    }
+}
+
+#[cfg(test)]
+#[path = "message_tests.rs"]
+mod tests;

@@ -1,0 +1,64 @@
+//! Who is still owed an answer.
+//!
+//! The rule: a request is in the table from the moment it is taken until its answer is given, and taking it out is
+//! what gives the right to answer. So there is exactly one answer, whatever dies and whoever answers late.
+
+use std::collections::HashMap;
+
+use crate::Id;
+
+/// Requests by id, each with what is remembered of it.
+#[derive(Debug)]
+pub struct Pending<T> {
+    owed: HashMap<Id, T>,
+}
+
+impl<T> Default for Pending<T> {
+    fn default() -> Self {
+        Pending { owed: HashMap::new() }
+    }
+}
+
+impl<T> Pending<T> {
+    /// Takes a request in. An id that is still in use gives the entry back: its owner could not tell the answers
+    /// apart.
+    pub fn open(&mut self, id: Id, entry: T) -> Result<(), T> {
+        match self.owed.entry(id) {
+            std::collections::hash_map::Entry::Occupied(_) => Err(entry),
+            std::collections::hash_map::Entry::Vacant(slot) => {
+                slot.insert(entry);
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes a request out: the caller now answers it. `None` if nobody is owed an answer under this id.
+    pub fn settle(&mut self, id: &Id) -> Option<(Id, T)> {
+        self.owed.remove_entry(id)
+    }
+
+    pub fn entry(&mut self, id: &Id) -> Option<&mut T> {
+        self.owed.get_mut(id)
+    }
+
+    pub fn contains(&self, id: &Id) -> bool {
+        self.owed.contains_key(id)
+    }
+
+    pub fn len(&self) -> usize {
+        self.owed.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.owed.is_empty()
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&Id, &T)> {
+        self.owed.iter()
+    }
+
+    /// The ids of the entries that fit, for settling them one by one.
+    pub fn ids_where(&self, fits: impl Fn(&T) -> bool) -> Vec<Id> {
+        self.owed.iter().filter(|(_, entry)| fits(entry)).map(|(id, _)| id.clone()).collect()
+    }
+}

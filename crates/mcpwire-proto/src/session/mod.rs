@@ -1,0 +1,1 @@
+//! Conversations between one client and one server, as state machines without I/O.

@@ -1,0 +1,5 @@
+//! mcpwire connects MCP clients to MCP servers: fronts, targets, and the bridge between them.
+//!
+//! The protocol itself, without I/O, is in [`mcpwire_proto`].
+
+pub mod link;

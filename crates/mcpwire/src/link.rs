@@ -1,0 +1,44 @@
+//! Every connection is a pair of bounded channels, the same for every transport.
+
+use mcpwire_proto::{Failure, Message, Packet, Rejected};
+use tokio::sync::mpsc;
+
+/// How many packets wait in a channel before its sender does.
+const DEPTH: usize = 256;
+
+/// A connection as its user sees it: a bridge, a client, a test.
+///
+/// Dropping `tx` asks the connection to end; `rx` gives `None` when it has.
+#[derive(Debug)]
+pub struct Link {
+    pub tx: mpsc::Sender<Packet>,
+    pub rx: mpsc::Receiver<Event>,
+}
+
+/// The other end of a [`Link`]: what a transport, or a server in this process, holds.
+#[derive(Debug)]
+pub struct Port {
+    pub tx: mpsc::Sender<Event>,
+    pub rx: mpsc::Receiver<Packet>,
+}
+
+/// What a connection has to tell.
+#[derive(Debug)]
+pub enum Event {
+    Packet(Packet),
+    /// The peer sent something that is no message; it says how to answer it.
+    Garbage(Rejected),
+    /// A message given to `Link::tx` did not get through.
+    Failed { message: Message, failure: Failure },
+    /// The peer has forgotten our session; nothing that is under way is affected by this alone.
+    SessionLost(String),
+}
+
+impl Link {
+    /// The two ends of a connection.
+    pub fn pair() -> (Link, Port) {
+        let (link_tx, port_rx) = mpsc::channel(DEPTH);
+        let (port_tx, link_rx) = mpsc::channel(DEPTH);
+        (Link { tx: link_tx, rx: link_rx }, Port { tx: port_tx, rx: port_rx })
+    }
+}
