@@ -2,4 +2,8 @@
 //!
 //! The protocol itself, without I/O, is in [`mcpwire_proto`].
 
+pub mod bridge;
+pub mod cli;
 pub mod link;
+pub mod shutdown;
+pub mod transport;
