@@ -8,9 +8,14 @@ use clap::Args;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::{Event, Subscriber};
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
+
+/// The components that log.
+const OURS: [&str; 6] = ["bridge", "connect", "demo", "http", "stdio", "wire"];
 
 #[derive(Debug, Args)]
 pub(super) struct LogArgs {
@@ -43,9 +48,11 @@ pub(super) fn init(args: &LogArgs) {
         _ if args.verbose || debug => LevelFilter::DEBUG,
         level => level,
     };
-    let subscriber = tracing_subscriber::fmt().with_max_level(level).event_format(Line).with_writer(io::stderr);
+    // The libraries below us speak of sockets and buffers: only what worries them is of use here.
+    let filter = Targets::new().with_default(LevelFilter::WARN.min(level)).with_targets(OURS.map(|ours| (ours, level)));
+    let lines = tracing_subscriber::fmt::layer().event_format(Line).with_writer(io::stderr);
     // Fails only if there is a subscriber already, as there may be in a test.
-    let _ = tracing::subscriber::set_global_default(subscriber.finish());
+    let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(lines).with(filter));
 }
 
 struct Line;
@@ -58,8 +65,6 @@ where
     fn format_event(&self, _: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
         let time = humantime::format_rfc3339_millis(SystemTime::now());
         let (level, component) = (event.metadata().level(), event.metadata().target());
-        // Libraries below us log under their own module paths: the crate's name says enough.
-        let component = component.split("::").next().unwrap_or(component);
         write!(writer, "[{time}] [{level}] [{component}] ")?;
         event.record(&mut Text(&mut writer));
         writeln!(writer)

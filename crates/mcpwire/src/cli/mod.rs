@@ -50,7 +50,8 @@ fn explain(error: &clap::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let text = error.render().to_string();
-    let said: Vec<&str> = text.lines().map(str::trim).take_while(|line| !line.starts_with("Usage:")).collect();
+    let said: Vec<&str> = text.lines().map(str::trim)
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information")).collect();
     let said = said.iter().filter(|line| !line.is_empty()).copied().collect::<Vec<_>>().join(" ");
     let said = said.strip_prefix("error: ").unwrap_or(&said);
     say(&format!("mcpwire: {said} (try 'mcpwire --help')"));

@@ -298,7 +298,8 @@ fn redirect(from: &Uri, response: &Response<Incoming>) -> Result<Option<Uri>, Fa
 
 /// What became of a request for which there is no answer at all.
 fn send_failure(error: &hyper_util::client::legacy::Error) -> Failure {
-    let why = chain(error);
+    // The outermost error says no more than that there is one.
+    let why = error.source().map_or_else(|| error.to_string(), chain);
     if let Some(rustls::Error::InvalidCertificate(reason)) = find::<rustls::Error>(error) {
         let text = format!("the server's certificate is not trusted: {reason:?}; --ca FILE adds an authority");
         return status::refused(&text, None);
