@@ -13,7 +13,7 @@ pub(super) fn page(key: &str, items: Vec<Value>, args: &Args, size: usize) -> Re
         Some(cursor) => position(cursor).filter(|at| (1..items.len()).contains(at)).ok_or_else(|| unknown(args))?,
     };
     let size = if size == 0 { items.len() } else { size };
-    let next = start + size;
+    let next = start.saturating_add(size);
     let mut result = json!({});
     if next < items.len() {
         result["nextCursor"] = json!(format!("from-{next}"));

@@ -1,6 +1,10 @@
 //! Drives the reference server over an in-memory link, as a client would.
 
+mod asking;
 mod calls;
+mod faults;
+mod fixtures;
+mod lists;
 
 use std::time::Duration;
 
