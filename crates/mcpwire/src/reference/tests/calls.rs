@@ -21,11 +21,10 @@ async fn plain_tools_answer() {
 #[tokio::test]
 async fn a_slow_call_holds_nothing_up() {
     let mut client = Client::open(&Shared::default()).await;
-    let slow = client.start_call("slow", json!({ "ms": 200 })).await;
+    client.start_call("slow", json!({ "ms": 3_600_000 })).await;
     assert_eq!(client.request("ping", json!({})).await, json!({}));
     assert_eq!(client.say("echo", json!({ "message": "first" })).await, "first");
-    let answer = client.answer(&slow).await;
-    assert_eq!(text_of(&answer["result"]), "Waited 200 ms.");
+    assert_eq!(client.say("slow", json!({ "ms": 2 })).await, "Waited 2 ms.");
     client.close().await;
 }
 
@@ -69,6 +68,28 @@ async fn calls_end_with_their_session() {
     let mut client = Client::open(&Shared::default()).await;
     client.start_call("slow", json!({ "ms": 3_600_000 })).await;
     client.request("ping", json!({})).await;
+    client.close().await;
+}
+
+#[tokio::test]
+async fn a_client_that_goes_without_reading_ends_its_session() {
+    let mut client = Client::open(&Shared::default()).await;
+    let params = json!({ "name": "progress", "arguments": { "steps": 100_000 }, "_meta": { "progressToken": 1 } });
+    let id = client.start("tools/call", params).await;
+    client.next_of(&id).await;
+    drop(client.link);
+    timeout(PATIENCE, client.server).await.expect("an end in time").expect("no panic");
+}
+
+#[tokio::test]
+async fn a_slow_reader_loses_nothing() {
+    let mut client = Client::open(&Shared::default()).await;
+    let params = json!({ "name": "progress", "arguments": { "steps": 2000 }, "_meta": { "progressToken": 1 } });
+    let id = client.start("tools/call", params).await;
+    for step in 1..=2000 {
+        assert_eq!(client.next_of(&id).await["params"]["progress"], step);
+    }
+    client.answer(&id).await;
     client.close().await;
 }
 

@@ -3,10 +3,10 @@
 use mcpwire_proto::method;
 use serde_json::{Value, json};
 
-use super::super::args::Args;
-use super::super::call::Call;
-use super::super::reply::Reply;
 use super::{content, tool};
+use crate::reference::args::Args;
+use crate::reference::call::Call;
+use crate::reference::reply::Reply;
 
 const ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
 

@@ -2,19 +2,19 @@
 
 use serde_json::{Value, json};
 
-use super::super::initialize::Client;
+use crate::reference::initialize::Client;
 
 /// An image of one pixel.
-pub(in super::super) const PNG: &str =
+pub(in crate::reference) const PNG: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGO44KAAAAMUATH3v8xWAAAAAElFTkSuQmCC";
 /// One millisecond of a tone.
 const WAV: &str = "UklGRiwAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQgAAACA2v/agCUAJQ==";
 
-pub(in super::super) fn text(text: impl Into<String>) -> Value {
+pub(in crate::reference) fn text(text: impl Into<String>) -> Value {
     json!({ "type": "text", "text": text.into() })
 }
 
-pub(in super::super) fn image() -> Value {
+pub(in crate::reference) fn image() -> Value {
     json!({ "type": "image", "data": PNG, "mimeType": "image/png" })
 }
 
@@ -22,7 +22,7 @@ pub(super) fn audio() -> Value {
     json!({ "type": "audio", "data": WAV, "mimeType": "audio/wav" })
 }
 
-pub(in super::super) fn resource(uri: &str, mime: &str, text: &str) -> Value {
+pub(in crate::reference) fn resource(uri: &str, mime: &str, text: &str) -> Value {
     json!({ "type": "resource", "resource": { "uri": uri, "mimeType": mime, "text": text } })
 }
 

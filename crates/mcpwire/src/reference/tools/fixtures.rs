@@ -5,12 +5,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::super::RECONNECTION_PAUSE;
-use super::super::args::Args;
-use super::super::call::Call;
-use super::super::logging::Level;
 use super::content::{audio, failed, image, resource, result, said, text};
 use super::tool;
+use crate::reference::RECONNECTION_PAUSE;
+use crate::reference::args::Args;
+use crate::reference::call::Call;
+use crate::reference::logging::Level;
 
 /// The suite's pause between notifications.
 const STEP: Duration = Duration::from_millis(50);

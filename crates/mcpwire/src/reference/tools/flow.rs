@@ -5,11 +5,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::super::args::Args;
-use super::super::call::Call;
-use super::super::logging::Level;
-use super::super::reply::Reply;
 use super::{content, tool};
+use crate::reference::args::Args;
+use crate::reference::call::Call;
+use crate::reference::logging::Level;
+use crate::reference::reply::Reply;
 
 /// The longest a tool waits, in milliseconds.
 const LONGEST: u64 = 3_600_000;

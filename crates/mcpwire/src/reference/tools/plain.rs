@@ -3,10 +3,10 @@
 use mcpwire_proto::Fault;
 use serde_json::{Value, json};
 
-use super::super::args::Args;
-use super::super::reply::Reply;
-use super::super::resources::STATIC_TEXT;
 use super::{content, tool};
+use crate::reference::args::Args;
+use crate::reference::reply::Reply;
+use crate::reference::resources::STATIC_TEXT;
 
 /// The longest answer of `big`.
 const BIGGEST: u64 = 256 * 1024 * 1024;

@@ -3,12 +3,12 @@
 use mcpwire_proto::Fault;
 use serde_json::{Value, json};
 
-use super::super::args::Args;
-use super::super::call::Call;
-use super::super::reply::Reply;
-use super::super::shared::Item;
-use super::super::{prompts, resources};
 use super::{content, is_built_in, tool};
+use crate::reference::args::Args;
+use crate::reference::call::Call;
+use crate::reference::reply::Reply;
+use crate::reference::shared::Item;
+use crate::reference::{prompts, resources};
 
 pub(super) fn tools() -> Vec<Value> {
     let item = json!({
