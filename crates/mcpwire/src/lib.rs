@@ -5,5 +5,6 @@
 pub mod bridge;
 pub mod cli;
 pub mod link;
+pub mod reference;
 pub mod shutdown;
 pub mod transport;
