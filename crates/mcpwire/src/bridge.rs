@@ -29,7 +29,8 @@ pub enum End {
     ClientGone,
 }
 
-/// Carries messages until the client's side closes or `stop` completes, then waits up to `drain` for what is under way.
+/// Carries messages until the client's side closes or `stop` completes, then waits up to `drain` for what is under way;
+/// not at all when both have happened.
 pub async fn run(downstream: Link, upstream: Link, session: Session, stop: impl Future, drain: Duration) -> End {
     Bridge { session, downstream, upstream, to_client: VecDeque::new(), to_server: VecDeque::new() }
         .run(stop, drain)
@@ -58,6 +59,7 @@ struct Bridge {
 impl Bridge {
     async fn run(mut self, stop: impl Future, drain: Duration) -> End {
         tokio::pin!(stop);
+        let mut stopped = false;
         let mut draining: Option<Instant> = None;
         loop {
             self.pump();
@@ -70,10 +72,18 @@ impl Bridge {
                     return self.finish(End::CutShort).await;
                 }
             }
-            match self.next(&mut stop, draining).await {
+            match self.next(&mut stop, &mut stopped, draining).await {
                 Step::Pumped => {}
                 Step::Downstream(Some(event)) => self.on_downstream(event),
-                Step::Downstream(None) | Step::Stop => draining = Some(Instant::now() + drain),
+                Step::Downstream(None) => {
+                    tracing::info!(target: "bridge", "the client is done: waiting for what is under way");
+                    draining = Some(Instant::now() + drain);
+                }
+                Step::Stop if draining.is_some() => draining = Some(Instant::now()),
+                Step::Stop => {
+                    tracing::info!(target: "bridge", "stopping: waiting for what is under way");
+                    draining = Some(Instant::now() + drain);
+                }
                 Step::Upstream(Some(event)) => self.on_upstream(event),
                 Step::Upstream(None) => {
                     self.session.abandon("the connection to the server ended");
@@ -86,7 +96,7 @@ impl Bridge {
     }
 
     /// Waits for the next thing to happen.
-    async fn next(&mut self, stop: &mut (impl Future + Unpin), draining: Option<Instant>) -> Step {
+    async fn next(&mut self, stop: &mut (impl Future + Unpin), stopped: &mut bool, draining: Option<Instant>) -> Step {
         let alarm = self.session.poll_timeout().into_iter().chain(draining).min();
         let Bridge { downstream, upstream, to_client, to_server, .. } = self;
         tokio::select! {
@@ -105,7 +115,7 @@ impl Bridge {
             event = upstream.rx.recv(), if to_client.len() < BACKLOG => Step::Upstream(event),
             event = downstream.rx.recv(), if draining.is_none() && to_server.len() < BACKLOG => Step::Downstream(event),
             () = downstream.tx.closed() => Step::ClientGone,
-            _ = stop, if draining.is_none() => Step::Stop,
+            _ = stop, if !*stopped => { *stopped = true; Step::Stop }
             () = sleep_until(alarm.unwrap_or_else(Instant::now).into()), if alarm.is_some() => Step::Alarm,
         }
     }

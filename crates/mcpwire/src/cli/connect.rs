@@ -105,7 +105,7 @@ fn options(args: Args) -> Result<Options> {
     if args.insecure {
         tracing::warn!(target: "connect", "--insecure: the server's certificate is not checked");
     }
-    let authorities = args.ca.as_deref().map(read).transpose()?.unwrap_or_default();
+    let authorities = args.ca.as_deref().map(read).transpose()?;
     let identity = match (&args.client_cert, &args.client_key) {
         (Some(chain), Some(key)) => Some((read(chain)?, read(key)?)),
         _ => None,

@@ -91,9 +91,13 @@ impl Script {
 async fn receive(mut stream: TcpStream, requests: mpsc::Sender<Exchange>) {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
-        match stream.read_u8().await {
-            Ok(byte) => head.push(byte),
-            Err(_) => return,
+        tokio::select! {
+            byte = stream.read_u8() => match byte {
+                Ok(byte) => head.push(byte),
+                Err(_) => return,
+            },
+            // A server that was dropped closes its idle connections.
+            () = requests.closed() => return,
         }
     }
     let head = String::from_utf8(head).expect("headers are text");

@@ -14,7 +14,7 @@ use super::ConnectError;
 #[derive(Clone, Default)]
 pub struct Tls {
     /// Authorities trusted besides the system's.
-    pub authorities: Vec<u8>,
+    pub authorities: Option<Vec<u8>>,
     /// Our own certificate chain and its key.
     pub identity: Option<(Vec<u8>, Vec<u8>)>,
     /// Take any certificate.
@@ -54,8 +54,10 @@ impl Tls {
             tracing::debug!(target: "http", "a system trust root was passed over: {error}");
         }
         roots.add_parsable_certificates(system.certs);
-        for certificate in certificates(&self.authorities)? {
-            roots.add(certificate).map_err(ConnectError::Tls)?;
+        if let Some(authorities) = &self.authorities {
+            for certificate in certificates(authorities)? {
+                roots.add(certificate).map_err(ConnectError::Tls)?;
+            }
         }
         Ok(roots)
     }
@@ -64,7 +66,7 @@ impl Tls {
 fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, ConnectError> {
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     let certificates = certificates.map_err(|e| ConnectError::Pem("certificates", e.to_string()))?;
-    if certificates.is_empty() && !pem.is_empty() {
+    if certificates.is_empty() {
         return Err(ConnectError::Pem("certificates", "found none".into()));
     }
     Ok(certificates)
