@@ -62,7 +62,10 @@ impl Stdout {
 async fn read_pipe(mut input: pipe::Receiver, events: mpsc::Sender<Event>, limit: usize) {
     let mut decoder = LineDecoder::new(limit);
     loop {
-        decoder.buffer().reserve(CHUNK);
+        let buffer = decoder.buffer();
+        if buffer.capacity() - buffer.len() < CHUNK / 8 {
+            buffer.reserve(CHUNK);
+        }
         match input.read_buf(decoder.buffer()).await {
             Ok(0) => break,
             Ok(_) => {}

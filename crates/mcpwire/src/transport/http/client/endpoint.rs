@@ -77,13 +77,12 @@ impl Endpoint {
     pub(super) async fn post(&self, message: &Message) -> Result<Response<Incoming>, Failure> {
         let opens_session = message.is(method::INITIALIZE);
         self.log("client -> server", message);
-        let session = self.session().clone();
-        let in_session = session.id.is_some();
-        let mut headers = self.headers.clone();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        session.name_in(&mut headers);
-        let response = self.request(Method::POST, &headers, message.as_bytes()).await?;
+        let in_session = self.in_session();
+        let headers = |headers: &mut HeaderMap| {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+            headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        };
+        let response = self.request(Method::POST, headers, message.as_bytes()).await?;
         if response.status().is_success() {
             self.adopt_session(response.headers(), opens_session);
             return Ok(response);
@@ -94,20 +93,21 @@ impl Endpoint {
 
     /// Opens a stream: the listening one, or the rest of the one that the event id belongs to.
     pub(super) async fn get(&self, last_event_id: Option<&Bytes>) -> Result<Response<Incoming>, Refusal> {
-        let session = self.session().clone();
-        let mut headers = self.headers.clone();
-        headers.insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
-        session.name_in(&mut headers);
-        if let Some(id) = last_event_id.and_then(|id| HeaderValue::from_bytes(id).ok()) {
-            headers.insert(LAST_EVENT_ID, id);
-        }
-        let response = self.request(Method::GET, &headers, &Bytes::new()).await.map_err(Refusal::Failed)?;
+        let in_session = self.in_session();
+        let last_event_id = last_event_id.and_then(|id| HeaderValue::from_bytes(id).ok());
+        let headers = |headers: &mut HeaderMap| {
+            headers.insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
+            if let Some(id) = &last_event_id {
+                headers.insert(LAST_EVENT_ID, id.clone());
+            }
+        };
+        let response = self.request(Method::GET, headers, &Bytes::new()).await.map_err(Refusal::Failed)?;
         match response.status() {
             StatusCode::OK if is_event_stream(&response) => Ok(response),
             StatusCode::CONFLICT => Err(Refusal::Taken),
             status if status.is_server_error() => Err(Refusal::Failed(Failure::Unreachable(format!("HTTP {status}")))),
             status => {
-                let sent = Sent { id: None, opens_session: false, in_session: session.id.is_some() };
+                let sent = Sent { id: None, opens_session: false, in_session };
                 match self.refusal(response, &sent).await {
                     Failure::SessionLost(why) => Err(Refusal::SessionLost(why)),
                     _ => Err(Refusal::NotOffered(status)),
@@ -118,13 +118,10 @@ impl Endpoint {
 
     /// Tells the server that we are done. Whether it listens is its own affair.
     pub(super) async fn delete_session(&self) {
-        let session = std::mem::take(&mut *self.session());
-        if session.id.is_none() {
+        if !self.in_session() {
             return;
         }
-        let mut headers = self.headers.clone();
-        session.name_in(&mut headers);
-        match self.request(Method::DELETE, &headers, &Bytes::new()).await {
+        match self.request(Method::DELETE, |_| {}, &Bytes::new()).await {
             Ok(response) => tracing::debug!(target: "http", "session deleted: HTTP {}", response.status()),
             Err(failure) => tracing::debug!(target: "http", "session not deleted: {failure}"),
         }
@@ -183,13 +180,21 @@ impl Endpoint {
         Ok(whole.freeze())
     }
 
-    async fn request(&self, method: Method, headers: &HeaderMap, body: &Bytes) -> Result<Response<Incoming>, Failure> {
+    /// Sends a request with our headers, the session's, and those it adds itself.
+    async fn request(
+        &self,
+        method: Method,
+        add_headers: impl Fn(&mut HeaderMap),
+        body: &Bytes,
+    ) -> Result<Response<Incoming>, Failure> {
         for _ in 0..=MOST_REDIRECTS {
             let uri = self.uri.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let mut request = Request::new(Full::new(body.clone()));
             *request.method_mut() = method.clone();
             *request.uri_mut() = uri.clone();
-            *request.headers_mut() = headers.clone();
+            *request.headers_mut() = self.headers.clone();
+            add_headers(request.headers_mut());
+            self.session().name_in(request.headers_mut());
             let response = self.http.request(request).await.map_err(|e| send_failure(&e))?;
             match redirect(&uri, &response)? {
                 None => return Ok(response),
@@ -230,6 +235,10 @@ impl Endpoint {
             tracing::debug!(target: "wire", "{direction} {message} session={session}");
             tracing::trace!(target: "wire", "{}", String::from_utf8_lossy(message.as_bytes()));
         }
+    }
+
+    fn in_session(&self) -> bool {
+        self.session().id.is_some()
     }
 
     fn session(&self) -> MutexGuard<'_, Session> {

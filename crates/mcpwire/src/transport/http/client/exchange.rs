@@ -29,7 +29,8 @@ pub(super) async fn run(endpoint: Arc<Endpoint>, request: Message) {
 async fn exchange(endpoint: &Endpoint, request: &Message) -> Result<(), Failure> {
     let response = endpoint.post(request).await?;
     if is_event_stream(&response) {
-        return follow(endpoint, request, response).await;
+        // Boxed, so that the many requests answered with a plain body do not carry its room around.
+        return Box::pin(follow(endpoint, request, response)).await;
     }
     let media_type = media_type(&response).unwrap_or("no content type").to_owned();
     let body = endpoint.read(response).await?;
