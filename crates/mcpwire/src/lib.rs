@@ -3,3 +3,4 @@
 //! The protocol itself, without I/O, is in [`mcpwire_proto`].
 
 pub mod link;
+pub mod transport;
