@@ -30,11 +30,20 @@ struct Inner {
 /// What a message is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
-    Request { id: Id, method: Method },
-    Notification { method: Method },
-    Result { id: Id },
+    Request {
+        id: Id,
+        method: Method,
+    },
+    Notification {
+        method: Method,
+    },
+    Result {
+        id: Id,
+    },
     /// An error response; the id is absent when the peer could not tell which request failed.
-    Error { id: Option<Id> },
+    Error {
+        id: Option<Id>,
+    },
 }
 
 /// The wire form. `RawValue` does not work inside untagged or flattened enums, hence one flat struct.

@@ -32,7 +32,10 @@ pub enum Event {
     /// The peer sent something that is no message; it says how to answer it.
     Garbage(Rejected),
     /// A message given to `Link::tx` did not get through.
-    Failed { message: Message, failure: Failure },
+    Failed {
+        message: Message,
+        failure: Failure,
+    },
     /// The peer has forgotten our session; nothing that is under way is affected by this alone.
     SessionLost(String),
 }

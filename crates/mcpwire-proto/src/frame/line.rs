@@ -140,7 +140,8 @@ mod tests {
 
     #[test]
     fn the_id_of_a_skipped_request_is_seen_wherever_it_stands() {
-        let front = br#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"id":1,"x":"aaaaaaaaaaaaaaaaaaaaaaaa"}}"#;
+        let front =
+            br#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"id":1,"x":"aaaaaaaaaaaaaaaaaaaaaaaa"}}"#;
         let back = br#"{"method":"tools/call","params":{"a":["}","\"",{"id":1}],"x":"aaaaaaaaaaaaaaa"},"id":"q\"7"}"#;
         let reply = br#"{"jsonrpc":"2.0","id":7,"result":{"x":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}}"#;
         check(front, 20, &[Line::TooLong { id: Some(Id::from(7)) }]);

@@ -12,11 +12,12 @@ use mcpwire_proto::frame::DEFAULT_LIMIT;
 use mcpwire_proto::session::legacy::{Config, Session};
 use url::{Host, Url};
 
+use super::duration;
 use super::log::{self, LogArgs};
 use crate::bridge::{self, End};
+use crate::shutdown;
 use crate::transport::http::client::{self, Options, Proxy, Tls};
 use crate::transport::stdio;
-use crate::shutdown;
 
 /// Connect stdin and stdout to an MCP server
 ///
@@ -61,12 +62,8 @@ pub(super) struct Args {
 pub(super) fn run(args: Args) -> Result<ExitCode> {
     log::init(&args.log);
     let limit = args.max_message.0;
-    let session = Session::new(Config {
-        wait: args.wait,
-        timeout: args.timeout,
-        seed: fastrand::u64(..),
-        ..Config::default()
-    });
+    let session =
+        Session::new(Config { wait: args.wait, timeout: args.timeout, seed: fastrand::u64(..), ..Config::default() });
     let drain = args.drain;
     let options = options(args)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
@@ -184,14 +181,6 @@ fn server_url(text: &str) -> Result<Url, String> {
         return Err(format!("expected an http:// or https:// URL, came scheme {:?}", url.scheme()));
     }
     Ok(url)
-}
-
-/// A time with a unit, or plain seconds.
-fn duration(text: &str) -> Result<Duration, String> {
-    match text.parse::<u64>() {
-        Ok(seconds) => Ok(Duration::from_secs(seconds)),
-        Err(_) => humantime::parse_duration(text).map_err(|e| format!("expected a time such as 30s or 5m: {e}")),
-    }
 }
 
 /// A number of bytes.

@@ -15,7 +15,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 
 /// The components that log.
-const OURS: [&str; 6] = ["bridge", "connect", "demo", "http", "stdio", "wire"];
+const OURS: [&str; 6] = ["bridge", "connect", "http", "reference", "stdio", "wire"];
 
 #[derive(Debug, Args)]
 pub(super) struct LogArgs {

@@ -1,10 +1,13 @@
 //! The command line: the only place that reads arguments and the environment.
 
 mod connect;
+mod demo;
 mod log;
+mod reference;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
@@ -23,6 +26,9 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Connect(connect::Args),
+    Demo(demo::Args),
+    #[command(hide = true)]
+    Reference(reference::Args),
 }
 
 /// Runs the command that the arguments name.
@@ -33,6 +39,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let outcome = match cli.command {
         Command::Connect(args) => connect::run(args),
+        Command::Demo(args) => demo::run(args),
+        Command::Reference(args) => reference::run(args),
     };
     match outcome {
         Ok(code) => code,
@@ -50,8 +58,11 @@ fn explain(error: &clap::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let text = error.render().to_string();
-    let said: Vec<&str> = text.lines().map(str::trim)
-        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information")).collect();
+    let said: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
+        .collect();
     let said = said.iter().filter(|line| !line.is_empty()).copied().collect::<Vec<_>>().join(" ");
     let said = said.strip_prefix("error: ").unwrap_or(&said);
     say(&format!("mcpwire: {said} (try 'mcpwire --help')"));
@@ -62,4 +73,12 @@ fn explain(error: &clap::Error) -> ExitCode {
 #[allow(clippy::print_stderr, reason = "stderr is where people read; stdout belongs to the protocol")]
 fn say(line: &str) {
     eprintln!("{line}");
+}
+
+/// A time with a unit, or plain seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    match text.parse::<u64>() {
+        Ok(seconds) => Ok(Duration::from_secs(seconds)),
+        Err(_) => humantime::parse_duration(text).map_err(|e| format!("expected a time such as 30s or 5m: {e}")),
+    }
 }

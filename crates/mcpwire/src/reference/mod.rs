@@ -6,6 +6,7 @@
 mod args;
 mod call;
 mod completion;
+mod host;
 mod initialize;
 mod logging;
 mod outbox;
@@ -30,6 +31,7 @@ use tokio::task::{AbortHandle, JoinError, JoinSet};
 use crate::link::Port;
 use args::Args;
 use call::{Answer, Ask, Call};
+pub use host::host;
 use initialize::Client;
 use logging::Level;
 use outbox::{Gone, Outbox};
@@ -286,7 +288,7 @@ impl Session {
 
     fn client_answer(&mut self, id: &Id, message: &Message) {
         let Some(ask) = self.asked.remove(id) else {
-            tracing::debug!("an answer nobody waits for: {message}");
+            tracing::debug!(target: "reference", "an answer nobody waits for: {message}");
             return;
         };
         let payload = message.read().unwrap_or(Value::Null);

@@ -233,7 +233,9 @@ impl Session {
     fn admit(&mut self, id: &Id, message: &Message) -> Result<(), Message> {
         let most = self.config.max_in_flight;
         if self.owed.len() >= most {
-            return Err(Fault::Upstream(format!("too many requests: {most} are under way already")).to_message(Some(id)));
+            return Err(
+                Fault::Upstream(format!("too many requests: {most} are under way already")).to_message(Some(id))
+            );
         }
         self.owed.open(id.clone(), Owed::new(message.clone(), Creditor::Client)).map_err(|_| {
             Fault::Shape(format!("expected a new request id, came {id}, which is still in use")).to_message(None)
@@ -322,7 +324,9 @@ impl Session {
             Kind::Notification { .. } => self.effects.push_back(Effect::ToClient(packet)),
             Kind::Result { id } | Kind::Error { id: Some(id) } => match self.owed.settle(&id.clone()) {
                 Some((id, owed)) => self.answer(id, owed, packet, now),
-                None => tracing::debug!(target: "bridge", "dropped the server's {}: nobody waits for it", packet.message),
+                None => {
+                    tracing::debug!(target: "bridge", "dropped the server's {}: nobody waits for it", packet.message)
+                }
             },
             Kind::Error { id: None } => tracing::warn!(
                 target: "bridge", "the server reports an error of no request: {}",
@@ -370,8 +374,7 @@ impl Session {
     fn ask_client(&mut self, id: Id, packet: Packet) {
         let generation = self.generation;
         let visible = if self.asked.contains_key(&id) { self.fresh_id() } else { id.clone() };
-        let message =
-            if visible.as_json() == id.as_json() { packet.message } else { packet.message.with_id(&visible) };
+        let message = if visible.as_json() == id.as_json() { packet.message } else { packet.message.with_id(&visible) };
         self.asked.insert(visible, Asked { id, generation });
         self.effects.push_back(Effect::ToClient(Packet { lane: packet.lane, message }));
     }

@@ -1,12 +1,13 @@
-//! Streamable HTTP.
+//! Streamable HTTP; the names of its headers are shared by its two sides, nothing else is.
 
 pub mod client;
+pub mod server;
 
-/// The header that names the session, in requests and in the answer to `initialize`.
+/// Names the session in every message after `initialize` (2025-03-26 to 2025-11-25, Transports).
 pub const SESSION_ID: &str = "mcp-session-id";
-/// The header that names the protocol version, in every request after `initialize`.
+/// Names the negotiated version in every message after `initialize` (since 2025-06-18, Transports).
 pub const PROTOCOL_VERSION: &str = "mcp-protocol-version";
-/// The header that names the last event seen of a stream to resume.
+/// Where to resume a stream of events (HTML Living Standard, section 9.2).
 pub const LAST_EVENT_ID: &str = "last-event-id";
 
 pub const JSON: &str = "application/json";

@@ -209,7 +209,10 @@ async fn a_session_lost_while_idle_is_opened_anew_by_itself() {
     server.expect("initialize").await.initialized("s2").await;
     // The old server's question is withdrawn, and a late answer to it goes nowhere.
     let withdrawn = client.message().await;
-    assert_eq!((&withdrawn["method"], &withdrawn["params"]["requestId"]), (&json!("notifications/cancelled"), &json!(1)));
+    assert_eq!(
+        (&withdrawn["method"], &withdrawn["params"]["requestId"]),
+        (&json!("notifications/cancelled"), &json!(1))
+    );
     server.expect("notifications/initialized").await.accept().await;
     let mut stream = server.expect("GET").await.stream().await;
     stream.send(json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list"})).await;

@@ -17,7 +17,9 @@ async fn stdout_carries_json_only_and_debug_logs_every_message_with_its_session(
     let log = finish(client, server).await;
     let stamp = |line: &str| line.len() > 26 && line.starts_with("[20") && line[24..].starts_with("Z] [");
     assert!(log.lines().all(stamp), "{log}");
-    for part in ["[DEBUG] [wire] client -> server request tools/call id=1", "server -> client result id=1", "session=s1"] {
+    for part in
+        ["[DEBUG] [wire] client -> server request tools/call id=1", "server -> client result id=1", "session=s1"]
+    {
         assert!(log.contains(part), "no {part:?} in\n{log}");
     }
     assert!(!log.contains("hunter"), "payloads are not logged:\n{log}");
@@ -111,7 +113,8 @@ async fn payloads_pass_byte_for_byte_in_both_directions() {
     client.send_text(request).await;
     let exchange = server.next().await;
     assert_eq!(exchange.body, request);
-    let answer = r#"{"id":"qé","result":{"big":98765432109876543210,"f":2.50,"b":{"y":1,"a":2}},"jsonrpc":"2.0","extra":true}"#;
+    let answer =
+        r#"{"id":"qé","result":{"big":98765432109876543210,"f":2.50,"b":{"y":1,"a":2}},"jsonrpc":"2.0","extra":true}"#;
     exchange.json(answer).await;
     // The id comes back as the client wrote it; nothing else changes.
     assert_eq!(client.line().await.unwrap(), answer.replace("qé", r"q\u00e9"));
@@ -122,7 +125,11 @@ async fn payloads_pass_byte_for_byte_in_both_directions() {
 async fn a_pretty_printed_answer_becomes_one_line() {
     let (mut server, mut client) = connected(&[]).await;
     client.request(1, "tools/list", json!({})).await;
-    server.expect("tools/list").await.json("{\n  \"jsonrpc\": \"2.0\",\r\n  \"id\": 1,\n  \"result\": {\n    \"a b\": [ 1.10 ]\n  }\n}\n").await;
+    server
+        .expect("tools/list")
+        .await
+        .json("{\n  \"jsonrpc\": \"2.0\",\r\n  \"id\": 1,\n  \"result\": {\n    \"a b\": [ 1.10 ]\n  }\n}\n")
+        .await;
     assert_eq!(client.line().await.unwrap(), r#"{"jsonrpc":"2.0","id":1,"result":{"a b":[1.10]}}"#);
     finish(client, server).await;
 }
@@ -244,7 +251,9 @@ async fn batches_are_split_in_the_version_that_has_them() {
     let mut server = Script::start().await;
     let mut client = Mcpwire::start(&["connect", &server.url()]);
     open(&mut client, &mut server, "2025-03-26").await;
-    client.send_text(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"tools/list"},5]"#).await;
+    client
+        .send_text(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"tools/list"},5]"#)
+        .await;
     assert_eq!(client.message().await["error"]["code"], -32600);
     let (a, b) = (server.next().await, server.next().await);
     assert_eq!([a.rpc_method(), b.rpc_method()], ["ping", "tools/list"]);

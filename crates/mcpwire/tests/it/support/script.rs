@@ -76,12 +76,7 @@ impl Script {
         }
     }
 
-    /// Serves a handshake: `initialize`, `notifications/initialized`, and a GET that is refused.
-    pub async fn handshake(&mut self, session: &str) {
-        self.expect("initialize").await.initialized(session).await;
-        self.rest_of_handshake().await;
-    }
-
+    /// Serves what follows the answer to `initialize`: the notification, and a GET that is refused.
     pub async fn rest_of_handshake(&mut self) {
         self.expect("notifications/initialized").await.accept().await;
         self.expect("GET").await.refuse(405, "").await;

@@ -28,10 +28,8 @@ pub(super) fn failure(status: StatusCode, body: &[u8], sent: &Sent<'_>) -> Failu
         return Failure::SessionLost(describe(status, &text));
     }
     // A server that is starting, or a proxy before one that is: not yet, rather than no.
-    let starting = matches!(
-        status,
-        StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT
-    );
+    let starting =
+        matches!(status, StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT);
     if starting && sent.opens_session {
         return Failure::Unreachable(describe(status, &text));
     }
@@ -102,13 +100,21 @@ mod tests {
         let lost = |failure| matches!(failure, Failure::SessionLost(_));
         assert!(lost(check(404, "", true, false)));
         assert!(lost(check(400, "Bad Request: No valid Session ID provided", true, false)));
-        assert!(lost(check(400, r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Server not initialized"},"id":null}"#, true, false)));
+        assert!(lost(check(
+            400,
+            r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Server not initialized"},"id":null}"#,
+            true,
+            false
+        )));
         assert!(!lost(check(400, "bad JSON", true, false)));
         assert!(!lost(check(404, "", false, false)));
         assert!(!lost(check(404, "", true, true)));
         assert!(!lost(check(500, "no session", true, false)));
         let own = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"no such method"}}"#;
-        assert_eq!(check(404, own, true, false), Failure::Refused(r#"{"code":-32601,"message":"no such method"}"#.into()));
+        assert_eq!(
+            check(404, own, true, false),
+            Failure::Refused(r#"{"code":-32601,"message":"no such method"}"#.into())
+        );
     }
 
     #[test]
@@ -122,7 +128,8 @@ mod tests {
 
     #[test]
     fn other_bodies_are_shown_in_part() {
-        let Failure::Refused(error) = check(500, &format!("<h1>\n Oops  </h1>{}", "x".repeat(10_000)), true, false) else {
+        let Failure::Refused(error) = check(500, &format!("<h1>\n Oops  </h1>{}", "x".repeat(10_000)), true, false)
+        else {
             panic!("not refused")
         };
         assert!(error.contains("HTTP 500 Internal Server Error: <h1> Oops </h1>xx"), "{error}");

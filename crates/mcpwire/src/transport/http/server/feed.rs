@@ -1,0 +1,79 @@
+//! The events of one stream: numbered, kept in the log, and sent to whoever is connected.
+
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use super::log::{EventId, EventLog, Record};
+use super::stream::Outlet;
+
+/// A stream that outlives its connections: one at a time is attached, or none.
+#[derive(Debug)]
+pub(super) struct Feed {
+    stream: u64,
+    /// The number of the newest event.
+    sequence: u64,
+    /// The number of the newest event that was handed to a connection.
+    handed: u64,
+    outlet: Option<Outlet>,
+    attached_at: Instant,
+}
+
+impl Feed {
+    pub(super) fn new(stream: u64) -> Feed {
+        Feed { stream, sequence: 0, handed: 0, outlet: None, attached_at: Instant::now() }
+    }
+
+    pub(super) fn push(&mut self, data: Bytes, log: &mut EventLog) {
+        self.sequence += 1;
+        let record = Record::new(EventId { stream: self.stream, sequence: self.sequence }, data);
+        match &self.outlet {
+            Some(outlet) if outlet.offer(&record) => self.handed = self.sequence,
+            // Gone, or it reads too slowly: the client may come back for the rest.
+            Some(_) => self.outlet = None,
+            None => {}
+        }
+        log.push(record);
+    }
+
+    /// Sends to this connection from now on, beginning with what came after the event of that number. A connection
+    /// that was attached before ends.
+    pub(super) fn attach(&mut self, outlet: Outlet, after: u64, log: &EventLog) {
+        self.outlet = None;
+        self.attached_at = Instant::now();
+        for record in log.after(EventId { stream: self.stream, sequence: after }) {
+            if !outlet.offer(record) {
+                return;
+            }
+            self.handed = record.id.sequence;
+        }
+        self.handed = self.sequence;
+        self.outlet = Some(outlet);
+    }
+
+    pub(super) fn detach(&mut self) {
+        self.outlet = None;
+    }
+
+    /// When the connection that is attached now was attached.
+    pub(super) fn attached_at(&self) -> Option<Instant> {
+        self.outlet.as_ref().filter(|outlet| outlet.is_open()).map(|_| self.attached_at)
+    }
+
+    pub(super) fn is_attached(&self) -> bool {
+        self.attached_at().is_some()
+    }
+
+    /// Where a connection that was told of no event begins.
+    pub(super) fn position(&self) -> EventId {
+        EventId { stream: self.stream, sequence: self.handed }
+    }
+
+    /// Whether an event of that number was ever made.
+    pub(super) fn reaches(&self, sequence: u64) -> bool {
+        sequence <= self.sequence
+    }
+
+    pub(super) fn was_handed(&self, sequence: u64) -> bool {
+        sequence <= self.handed
+    }
+}

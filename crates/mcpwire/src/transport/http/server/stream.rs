@@ -1,0 +1,108 @@
+//! One stream of events on one HTTP response: a bounded queue that ends rather than grows; what to send is left to
+//! the session.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::buf::Chain;
+use bytes::{Buf, Bytes, BytesMut};
+use mcpwire_proto::frame::sse;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, Sleep};
+
+use super::log::{EventId, Record};
+use super::options::Options;
+
+/// What goes on the wire at once: head, payload and tail, so that the payload is never copied.
+pub(super) type Chunk = Chain<Chain<Bytes, Bytes>, Bytes>;
+
+pub(super) fn chunk(head: Bytes, payload: Bytes, tail: Bytes) -> Chunk {
+    head.chain(payload).chain(tail)
+}
+
+/// The session's end of a stream. Dropping it ends the stream once the client has read what is queued.
+#[derive(Debug)]
+pub(super) struct Outlet {
+    tx: mpsc::Sender<Chunk>,
+    queued: Arc<AtomicUsize>,
+    max_bytes: usize,
+}
+
+/// The connection's end of a stream.
+#[derive(Debug)]
+pub(super) struct EventStream {
+    rx: mpsc::Receiver<Chunk>,
+    queued: Arc<AtomicUsize>,
+    keep_alive: Duration,
+    quiet_since: Instant,
+    alarm: Pin<Box<Sleep>>,
+}
+
+pub(super) fn open(options: &Options) -> (Outlet, EventStream) {
+    let (tx, rx) = mpsc::channel(options.stream_events.max(1));
+    let queued = Arc::new(AtomicUsize::new(0));
+    let keep_alive = options.keep_alive;
+    let stream = EventStream {
+        rx,
+        queued: queued.clone(),
+        keep_alive,
+        quiet_since: Instant::now(),
+        alarm: Box::pin(tokio::time::sleep(keep_alive)),
+    };
+    (Outlet { tx, queued, max_bytes: options.stream_bytes }, stream)
+}
+
+impl Outlet {
+    /// Queues an event; `false` if the client has gone or has too much to read already.
+    pub(super) fn offer(&self, record: &Record) -> bool {
+        let head = format!("id: {}\ndata: ", record.id);
+        self.queue(chunk(head.into(), record.data.clone(), Bytes::from_static(b"\n\n")))
+    }
+
+    /// Queues an event without data that tells the client how to resume (2025-11-25, Transports, Sending Messages).
+    pub(super) fn prime(&self, id: EventId, retry: Duration) -> bool {
+        let mut event = BytesMut::new();
+        sse::encode(&mut event, None, Some(&id.to_string()), Some(retry), b"");
+        self.queue(chunk(event.freeze(), Bytes::new(), Bytes::new()))
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        !self.tx.is_closed()
+    }
+
+    fn queue(&self, chunk: Chunk) -> bool {
+        let size = chunk.remaining();
+        let queued = self.queued.load(Ordering::Relaxed);
+        // An empty queue takes an event of any size, or a large one could never be delivered.
+        if queued > 0 && queued + size > self.max_bytes {
+            return false;
+        }
+        self.queued.fetch_add(size, Ordering::Relaxed);
+        self.tx.try_send(chunk).is_ok()
+    }
+}
+
+impl EventStream {
+    pub(super) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Chunk>> {
+        if let Poll::Ready(next) = self.rx.poll_recv(cx) {
+            self.quiet_since = Instant::now();
+            if let Some(chunk) = &next {
+                self.queued.fetch_sub(chunk.remaining(), Ordering::Relaxed);
+            }
+            return Poll::Ready(next);
+        }
+        while self.alarm.as_mut().poll(cx).is_ready() {
+            let due = self.quiet_since + self.keep_alive;
+            if due <= Instant::now() {
+                self.quiet_since = Instant::now();
+                self.alarm.as_mut().reset(self.quiet_since + self.keep_alive);
+                return Poll::Ready(Some(chunk(Bytes::from_static(b":\n\n"), Bytes::new(), Bytes::new())));
+            }
+            self.alarm.as_mut().reset(due);
+        }
+        Poll::Pending
+    }
+}

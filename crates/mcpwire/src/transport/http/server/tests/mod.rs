@@ -1,0 +1,6 @@
+//! The front over real sockets: a client that speaks raw HTTP on one side, a server in the test on the other.
+
+mod harness;
+mod lifecycle;
+mod posts;
+mod streams;
