@@ -44,7 +44,7 @@ async fn play() -> Result<()> {
     ensure!(count > 0, "expected some tools, came none");
     show("tools/list", &format!("{count} tools in {}", since(asked)))?;
 
-    let (text, took) = client.call("echo", json!({"text": "hello"})).await?;
+    let (text, took) = client.call("echo", json!({"message": "hello"})).await?;
     ensure!(text == "hello", "expected the echo hello, came {text:?}");
     show("echo", &format!("{text:?} in {took}"))?;
 
@@ -59,7 +59,7 @@ async fn play() -> Result<()> {
     let (before, _) = client.call("count", json!({"name": "demo"})).await?;
     client.send("tools/call", json!({"name": "slow", "arguments": {"ms": 60_000}})).await?;
     // One more answer on the same pipe: by then the server works on the slow call.
-    client.call("echo", json!({"text": "still there"})).await?;
+    client.call("echo", json!({"message": "still there"})).await?;
     let address = server.address.clone();
     server.kill().await?;
     let killed = Instant::now();
