@@ -3,7 +3,7 @@
 //! The rule: a request is in the table from the moment it is taken until its answer is given, and taking it out is
 //! what gives the right to answer. So there is exactly one answer, whatever dies and whoever answers late.
 
-use std::collections::HashMap;
+use std::collections::hash_map::{Entry, HashMap};
 
 use crate::Id;
 
@@ -24,8 +24,8 @@ impl<T> Pending<T> {
     /// apart.
     pub fn open(&mut self, id: Id, entry: T) -> Result<(), T> {
         match self.owed.entry(id) {
-            std::collections::hash_map::Entry::Occupied(_) => Err(entry),
-            std::collections::hash_map::Entry::Vacant(slot) => {
+            Entry::Occupied(_) => Err(entry),
+            Entry::Vacant(slot) => {
                 slot.insert(entry);
                 Ok(())
             }

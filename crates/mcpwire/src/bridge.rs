@@ -5,7 +5,8 @@
 //! cannot lock each other up through us.
 
 use std::collections::VecDeque;
-use std::future::Future;
+use std::future::{Future, pending};
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use mcpwire_proto::Packet;
@@ -17,6 +18,11 @@ use crate::link::{Event, Link};
 
 /// How many messages wait for a slow receiver before we stop reading from the other side.
 const BACKLOG: usize = 256;
+
+/// How many messages are handled between two looks at signals and deadlines.
+const BURST: usize = 64;
+/// How long the client may take to read each of its last messages.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Why a bridge ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -58,21 +64,29 @@ struct Bridge {
 
 impl Bridge {
     async fn run(mut self, stop: impl Future, drain: Duration) -> End {
-        tokio::pin!(stop);
+        let client = self.downstream.tx.clone();
+        let mut client_gone = pin!(client.closed());
+        let mut stop = pin!(stop);
         let mut stopped = false;
         let mut draining: Option<Instant> = None;
         loop {
             self.pump();
             if let Some(until) = draining {
                 if self.session.owed_to_client() == 0 && self.to_server.is_empty() {
-                    return self.finish(End::Done).await;
+                    return self.finish(End::Done, drain).await;
                 }
                 if until <= Instant::now() {
                     self.session.abandon("the client closed before the answer came");
-                    return self.finish(End::CutShort).await;
+                    return self.finish(End::CutShort, drain).await;
                 }
             }
-            match self.next(&mut stop, &mut stopped, draining).await {
+            let step = tokio::select! {
+                biased;
+                step = self.next(draining) => step,
+                () = &mut client_gone => return End::ClientGone,
+                _ = &mut stop, if !stopped => { stopped = true; Step::Stop }
+            };
+            match step {
                 Step::Pumped => {}
                 Step::Downstream(Some(event)) => self.on_downstream(event),
                 Step::Downstream(None) => {
@@ -87,16 +101,17 @@ impl Bridge {
                 Step::Upstream(Some(event)) => self.on_upstream(event),
                 Step::Upstream(None) => {
                     self.session.abandon("the connection to the server ended");
-                    return self.finish(End::CutShort).await;
+                    return self.finish(End::CutShort, drain).await;
                 }
                 Step::ClientGone => return End::ClientGone,
                 Step::Alarm => self.session.handle_timeout(Instant::now()),
             }
+            self.take_what_waits(draining.is_some());
         }
     }
 
-    /// Waits for the next thing to happen.
-    async fn next(&mut self, stop: &mut (impl Future + Unpin), stopped: &mut bool, draining: Option<Instant>) -> Step {
+    /// Waits for the next message, for room for one, or for the next deadline.
+    async fn next(&mut self, draining: Option<Instant>) -> Step {
         let alarm = self.session.poll_timeout().into_iter().chain(draining).min();
         let Bridge { downstream, upstream, to_client, to_server, .. } = self;
         tokio::select! {
@@ -114,9 +129,22 @@ impl Bridge {
             }
             event = upstream.rx.recv(), if to_client.len() < BACKLOG => Step::Upstream(event),
             event = downstream.rx.recv(), if draining.is_none() && to_server.len() < BACKLOG => Step::Downstream(event),
-            () = downstream.tx.closed() => Step::ClientGone,
-            _ = stop, if !*stopped => { *stopped = true; Step::Stop }
-            () = sleep_until(alarm.unwrap_or_else(Instant::now).into()), if alarm.is_some() => Step::Alarm,
+            () = until(alarm) => Step::Alarm,
+        }
+    }
+
+    /// Handles what else has come, so that a burst costs one wait, and not one for each message.
+    fn take_what_waits(&mut self, draining: bool) {
+        for _ in 0..BURST {
+            let upstream = if self.to_client.len() < BACKLOG { self.upstream.rx.try_recv().ok() } else { None };
+            let downstream =
+                if draining || self.to_server.len() >= BACKLOG { None } else { self.downstream.rx.try_recv().ok() };
+            if upstream.is_none() && downstream.is_none() {
+                return;
+            }
+            upstream.into_iter().for_each(|event| self.on_upstream(event));
+            downstream.into_iter().for_each(|event| self.on_downstream(event));
+            self.pump();
         }
     }
 
@@ -156,14 +184,22 @@ impl Bridge {
         hand_over(&mut self.to_server, &self.upstream.tx);
     }
 
-    async fn finish(mut self, end: End) -> End {
+    /// Gives the client its last messages, for as long as it takes them.
+    async fn finish(mut self, end: End, limit: Duration) -> End {
         self.pump();
         for packet in self.to_client {
-            if self.downstream.tx.send(packet).await.is_err() {
+            if self.downstream.tx.send_timeout(packet, limit.max(LAST_WORDS)).await.is_err() {
                 return End::ClientGone;
             }
         }
         end
+    }
+}
+
+async fn until(alarm: Option<Instant>) {
+    match alarm {
+        Some(alarm) => sleep_until(alarm.into()).await,
+        None => pending().await,
     }
 }
 

@@ -1,4 +1,6 @@
 //! Tests of the built binary against real sockets and processes.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that meets the unexpected has failed")]
+
 mod connect;
 mod support;

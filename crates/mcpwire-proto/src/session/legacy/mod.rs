@@ -185,7 +185,7 @@ impl Session {
             Kind::Request { id, method } => {
                 let (id, opens) = (id.clone(), *method == method::INITIALIZE);
                 if let Err(refusal) = self.admit(&id, &message) {
-                    return self.to_client(refusal);
+                    return self.tell_client(refusal);
                 }
                 if opens { self.initialize(&id, message, now) } else { self.forward(message, now) }
             }
@@ -195,7 +195,7 @@ impl Session {
                 self.forward(message, now);
             }
             Kind::Result { id } | Kind::Error { id: Some(id) } => match self.asked.remove(id) {
-                Some(asked) if asked.generation == self.generation => self.to_server(message.with_id(&asked.id)),
+                Some(asked) if asked.generation == self.generation => self.tell_server(message.with_id(&asked.id)),
                 _ => tracing::debug!(target: "bridge", "dropped the client's {message}: nobody waits for it"),
             },
             Kind::Error { id: None } => tracing::warn!(target: "bridge", "the client reports an error of no request"),
@@ -226,7 +226,7 @@ impl Session {
         tracing::warn!(target: "bridge", "the client sent no message: {fault}");
         // An id that is under way belongs to the request that came first.
         let id = id.filter(|id| !self.owed.contains(id));
-        self.to_client(fault.to_message(id.as_ref()));
+        self.tell_client(fault.to_message(id.as_ref()));
     }
 
     /// Takes a request in, or says why not. An id in use stays with the request that came first.
@@ -293,7 +293,7 @@ impl Session {
     fn send(&mut self, message: Message, now: Instant) {
         match message.kind() {
             Kind::Request { id, .. } => self.send_again(&id.clone(), now),
-            _ => self.to_server(message),
+            _ => self.tell_server(message),
         }
     }
 
@@ -306,7 +306,7 @@ impl Session {
         owed.deadline = deadline;
         let message = owed.message.clone();
         self.alarm_at(deadline);
-        self.to_server(message);
+        self.tell_server(message);
     }
 
     // ---- from the server
@@ -359,7 +359,7 @@ impl Session {
             Creditor::Comparing(list) if succeeded => {
                 if let Some(changed) = self.memory.compare(&list, &packet.message) {
                     tracing::info!(target: "bridge", "the new session has another {list}: telling the client");
-                    self.to_client(Message::notification(changed, None));
+                    self.tell_client(Message::notification(changed, None));
                 }
             }
             Creditor::Restoring if succeeded => {}
@@ -419,18 +419,18 @@ impl Session {
     fn fail_with(&mut self, id: &Id, error: Message) {
         let Some((id, owed)) = self.owed.settle(id) else { return };
         if owed.to == Creditor::Client && !owed.cancelled {
-            self.to_client(error.with_id(&id));
+            self.tell_client(error.with_id(&id));
         }
         if owed.held {
             self.held.retain(|held| !(held.is_request() && held.id() == Some(&id)));
         }
     }
 
-    fn to_client(&mut self, message: Message) {
+    fn tell_client(&mut self, message: Message) {
         self.effects.push_back(Effect::ToClient(message.into()));
     }
 
-    fn to_server(&mut self, message: Message) {
+    fn tell_server(&mut self, message: Message) {
         self.effects.push_back(Effect::ToServer(message.into()));
     }
 }

@@ -167,7 +167,7 @@ impl Session {
         self.memory.version = knows.or(is);
         tracing::info!(target: "bridge", "the new session is open");
         if self.memory.initialized {
-            self.to_server(Message::notification(method::INITIALIZED, None));
+            self.tell_server(Message::notification(method::INITIALIZED, None));
         }
         for message in self.memory.restore() {
             self.request(&message, Creditor::Restoring, now);
@@ -242,7 +242,7 @@ impl Session {
         let Some(owed) = self.owed.entry(id) else { return };
         if !owed.message.is(method::INITIALIZE) {
             let params = format!(r#"{{"requestId":{id},"reason":"timed out"}}"#);
-            self.to_server(Message::notification(method::CANCELLED, Some(&params)));
+            self.tell_server(Message::notification(method::CANCELLED, Some(&params)));
         }
         let timeout = self.config.timeout.unwrap_or_default();
         let text = format!("timed out: no answer and no progress for {timeout:?}");
