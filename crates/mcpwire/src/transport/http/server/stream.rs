@@ -74,13 +74,11 @@ impl Outlet {
     }
 
     fn queue(&self, chunk: Chunk) -> bool {
-        let size = chunk.remaining();
-        let queued = self.queued.load(Ordering::Relaxed);
-        // An empty queue takes an event of any size, or a large one could never be delivered.
-        if queued > 0 && queued + size > self.max_bytes {
+        // One event may go beyond the limit, or a large one could never be delivered.
+        if self.queued.load(Ordering::Relaxed) >= self.max_bytes {
             return false;
         }
-        self.queued.fetch_add(size, Ordering::Relaxed);
+        self.queued.fetch_add(chunk.remaining(), Ordering::Relaxed);
         self.tx.try_send(chunk).is_ok()
     }
 }

@@ -144,7 +144,13 @@ async fn unknown_events_are_refused() {
 
 #[tokio::test]
 async fn a_client_that_does_not_read_costs_bounded_memory_and_may_resume() {
-    let options = Options { stream_bytes: 100_000, stream_events: 10, log_bytes: 1 << 30, ..Options::default() };
+    let options = Options {
+        stream_bytes: 100_000,
+        stream_events: 10,
+        log_events: 1000,
+        log_bytes: 1 << 30,
+        ..Options::default()
+    };
     let mut rig = Rig::start(options).await;
     let (client, mut server) = rig.session("2025-06-18").await;
     let mut listener = client.clone().get().await;
