@@ -15,12 +15,13 @@ pub(super) struct Feed {
     /// The number of the newest event that was handed to a connection.
     handed: u64,
     outlet: Option<Outlet>,
-    attached_at: Instant,
+    /// When a connection was last attached, if one ever was.
+    attached_at: Option<Instant>,
 }
 
 impl Feed {
     pub(super) fn new(stream: u64) -> Feed {
-        Feed { stream, sequence: 0, handed: 0, outlet: None, attached_at: Instant::now() }
+        Feed { stream, sequence: 0, handed: 0, outlet: None, attached_at: None }
     }
 
     pub(super) fn push(&mut self, data: Bytes, log: &mut EventLog) {
@@ -39,8 +40,13 @@ impl Feed {
     /// that was attached before ends.
     pub(super) fn attach(&mut self, outlet: Outlet, after: u64, log: &EventLog) {
         self.outlet = None;
-        self.attached_at = Instant::now();
+        self.attached_at = Some(Instant::now());
+        let mut expected = after + 1;
         for record in log.after(EventId { stream: self.stream, sequence: after }) {
+            if record.id.sequence != expected {
+                tracing::warn!(after = %record.id, "events were lost: the log of the session is too small for them");
+            }
+            expected = record.id.sequence + 1;
             if !outlet.offer(record) {
                 return;
             }
@@ -56,7 +62,16 @@ impl Feed {
 
     /// When the connection that is attached now was attached.
     pub(super) fn attached_at(&self) -> Option<Instant> {
-        self.outlet.as_ref().filter(|outlet| outlet.is_open()).map(|_| self.attached_at)
+        self.outlet.as_ref().filter(|outlet| outlet.is_open()).and(self.attached_at)
+    }
+
+    /// Waits until the connection that was attached has gone; without end if there never was one.
+    pub(super) async fn left(&self) {
+        match &self.outlet {
+            Some(outlet) => outlet.closed().await,
+            None if self.attached_at.is_some() => {}
+            None => std::future::pending().await,
+        }
     }
 
     pub(super) fn is_attached(&self) -> bool {

@@ -69,6 +69,18 @@ impl Outlet {
         self.queue(chunk(event.freeze(), Bytes::new(), Bytes::new()))
     }
 
+    /// Queues the event that tells where to POST (2024-11-05, Transports, HTTP with SSE).
+    pub(super) fn announce(&self, endpoint: &str) -> bool {
+        let mut event = BytesMut::new();
+        sse::encode(&mut event, Some("endpoint"), None, None, endpoint.as_bytes());
+        self.queue(chunk(event.freeze(), Bytes::new(), Bytes::new()))
+    }
+
+    /// Waits until the client has gone.
+    pub(super) async fn closed(&self) {
+        self.tx.closed().await;
+    }
+
     pub(super) fn is_open(&self) -> bool {
         !self.tx.is_closed()
     }
