@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 /// A JSON-RPC request id: a string or a number.
 ///
@@ -10,9 +11,9 @@ use std::hash::{Hash, Hasher};
 /// never equal to a number.
 #[derive(Clone)]
 pub struct Id {
-    raw: Box<str>,
+    raw: Arc<str>,
     /// The one spelling used for comparison, where it differs from `raw`.
-    canonical: Option<Box<str>>,
+    canonical: Option<Arc<str>>,
 }
 
 impl Id {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::{Deserialize, Deserializer};
@@ -13,9 +14,11 @@ use crate::{Fault, Id, json};
 /// One JSON-RPC message: the bytes it came in, and where its parts are.
 ///
 /// The text holds no line break, so it is a stdio frame and an SSE `data` line as it stands. Payloads are slices of
-/// it and pass byte for byte.
+/// it and pass byte for byte. Cloning costs next to nothing.
 #[derive(Clone)]
-pub struct Message {
+pub struct Message(Arc<Inner>);
+
+struct Inner {
     raw: Bytes,
     kind: Kind,
     /// Where the id's own text lies in `raw`, if there is one.
@@ -97,7 +100,7 @@ impl Message {
                 let whole = span_of(&raw, text);
                 let payload = payload.map(|p| p.start - whole.start..p.end - whole.start);
                 let id_span = id_span.map(|p| p.start - whole.start..p.end - whole.start);
-                Ok(Message { raw: raw.slice(whole), kind, id_span, payload })
+                Ok(Message(Arc::new(Inner { raw: raw.slice(whole), kind, id_span, payload })))
             }
             Err(fault) => {
                 let asks = wire.method.is_some();
@@ -147,37 +150,38 @@ impl Message {
 
     /// The same message under another id; everything else stays byte for byte.
     pub fn with_id(&self, id: &Id) -> Message {
-        let Some(span) = &self.id_span else { return self.clone() };
-        let mut text = Vec::with_capacity(self.raw.len() + id.as_json().len());
-        text.extend_from_slice(&self.raw[..span.start]);
+        let Some(span) = &self.0.id_span else { return self.clone() };
+        let raw = &self.0.raw;
+        let mut text = Vec::with_capacity(raw.len() + id.as_json().len());
+        text.extend_from_slice(&raw[..span.start]);
         text.extend_from_slice(id.as_json().as_bytes());
-        text.extend_from_slice(&self.raw[span.end..]);
+        text.extend_from_slice(&raw[span.end..]);
         let shift = |at: usize| if at >= span.end { at - span.end + span.start + id.as_json().len() } else { at };
-        let kind = match &self.kind {
+        let kind = match self.kind() {
             Kind::Request { method, .. } => Kind::Request { id: id.clone(), method: method.clone() },
             Kind::Result { .. } => Kind::Result { id: id.clone() },
             Kind::Error { .. } => Kind::Error { id: Some(id.clone()) },
             Kind::Notification { method } => Kind::Notification { method: method.clone() },
         };
-        Message {
+        Message(Arc::new(Inner {
             raw: text.into(),
             kind,
             id_span: Some(span.start..span.start + id.as_json().len()),
-            payload: self.payload.clone().map(|p| shift(p.start)..shift(p.end)),
-        }
+            payload: self.0.payload.clone().map(|p| shift(p.start)..shift(p.end)),
+        }))
     }
 
     /// The whole message, on one line, without its line break.
     pub fn as_bytes(&self) -> &Bytes {
-        &self.raw
+        &self.0.raw
     }
 
     pub fn kind(&self) -> &Kind {
-        &self.kind
+        &self.0.kind
     }
 
     pub fn id(&self) -> Option<&Id> {
-        match &self.kind {
+        match self.kind() {
             Kind::Request { id, .. } | Kind::Result { id } => Some(id),
             Kind::Error { id } => id.as_ref(),
             Kind::Notification { .. } => None,
@@ -185,18 +189,18 @@ impl Message {
     }
 
     pub fn method(&self) -> Option<&Method> {
-        match &self.kind {
+        match self.kind() {
             Kind::Request { method, .. } | Kind::Notification { method } => Some(method),
             Kind::Result { .. } | Kind::Error { .. } => None,
         }
     }
 
     pub fn is_request(&self) -> bool {
-        matches!(self.kind, Kind::Request { .. })
+        matches!(self.kind(), Kind::Request { .. })
     }
 
     pub fn is_response(&self) -> bool {
-        matches!(self.kind, Kind::Result { .. } | Kind::Error { .. })
+        matches!(self.kind(), Kind::Result { .. } | Kind::Error { .. })
     }
 
     /// Whether this is a request or a notification of that name.
@@ -206,9 +210,9 @@ impl Message {
 
     /// The text of `params`, `result` or `error`, whichever this kind of message carries.
     pub fn payload(&self) -> Option<&str> {
-        let span = self.payload.clone()?;
+        let span = self.0.payload.clone()?;
         // The whole text was checked when the message was parsed.
-        std::str::from_utf8(&self.raw[span]).ok()
+        std::str::from_utf8(&self.0.raw[span]).ok()
     }
 
     /// Reads parts of the payload into a type of the caller's; `None` if it does not fit.
@@ -311,14 +315,14 @@ impl fmt::Debug for Message {
 
 impl fmt::Display for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.kind {
+        match self.kind() {
             Kind::Request { id, method } => write!(f, "request {method} id={id}")?,
             Kind::Notification { method } => write!(f, "notification {method}")?,
             Kind::Result { id } => write!(f, "result id={id}")?,
             Kind::Error { id: Some(id) } => write!(f, "error id={id}")?,
             Kind::Error { id: None } => write!(f, "error id=null")?,
         }
-        write!(f, " ({} bytes)", self.raw.len())
+        write!(f, " ({} bytes)", self.0.raw.len())
     }
 }
 

@@ -57,6 +57,10 @@ impl<T> Pending<T> {
         self.owed.iter()
     }
 
+    pub fn for_each(&mut self, each: impl FnMut(&mut T)) {
+        self.owed.values_mut().for_each(each);
+    }
+
     /// The ids of the entries that fit, for settling them one by one.
     pub fn ids_where(&self, fits: impl Fn(&T) -> bool) -> Vec<Id> {
         self.owed.iter().filter(|(_, entry)| fits(entry)).map(|(id, _)| id.clone()).collect()

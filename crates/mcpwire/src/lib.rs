@@ -2,5 +2,9 @@
 //!
 //! The protocol itself, without I/O, is in [`mcpwire_proto`].
 
+pub mod bridge;
+pub mod cli;
 pub mod link;
+pub mod reference;
+pub mod shutdown;
 pub mod transport;

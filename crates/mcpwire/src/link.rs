@@ -1,5 +1,6 @@
 //! Every connection is a pair of bounded channels, the same for every transport.
 
+use bytes::Bytes;
 use mcpwire_proto::{Failure, Message, Packet, Rejected};
 use tokio::sync::mpsc;
 
@@ -26,6 +27,8 @@ pub struct Port {
 #[derive(Debug)]
 pub enum Event {
     Packet(Packet),
+    /// The peer sent a JSON array of messages; whether it may is for the session to say.
+    Batch(Bytes),
     /// The peer sent something that is no message; it says how to answer it.
     Garbage(Rejected),
     /// A message given to `Link::tx` did not get through.

@@ -1,3 +1,4 @@
-//! The transports: each turns a connection of its kind into a [`crate::link::Link`]; they never import one another.
+//! The ways a connection is made. Each hands out a [`crate::link::Link`]; none knows another.
 
 pub mod http;
+pub mod stdio;

@@ -1,5 +1,6 @@
 //! Streamable HTTP; the names of its headers are shared by its two sides, nothing else is.
 
+pub mod client;
 pub mod server;
 
 /// Names the session in every message after `initialize` (2025-03-26 to 2025-11-25, Transports).
@@ -8,5 +9,6 @@ pub const SESSION_ID: &str = "mcp-session-id";
 pub const PROTOCOL_VERSION: &str = "mcp-protocol-version";
 /// Where to resume a stream of events (HTML Living Standard, section 9.2).
 pub const LAST_EVENT_ID: &str = "last-event-id";
+
 pub const JSON: &str = "application/json";
 pub const EVENT_STREAM: &str = "text/event-stream";

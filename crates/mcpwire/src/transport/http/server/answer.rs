@@ -76,7 +76,7 @@ impl Answer {
 
 impl Refusal {
     pub(super) fn into_response(self) -> Response<Body> {
-        tracing::debug!(status = self.status.as_u16(), "refused a request");
+        tracing::debug!(target: "http", status = self.status.as_u16(), "refused a request");
         let mut response = json(self.status, self.text);
         if let Some((name, value)) = self.header {
             response.headers_mut().insert(name, HeaderValue::from_static(value));

@@ -44,7 +44,7 @@ impl Feed {
         let mut expected = after + 1;
         for record in log.after(EventId { stream: self.stream, sequence: after }) {
             if record.id.sequence != expected {
-                tracing::warn!(after = %record.id, "events were lost: the log of the session is too small for them");
+                tracing::warn!(target: "http", after = %record.id, "events were lost: the log of the session is too small for them");
             }
             expected = record.id.sequence + 1;
             if !outlet.offer(record) {

@@ -83,7 +83,7 @@ pub async fn serve(
 
     accept(listener, &front, &mut connections, stop).await;
 
-    tracing::debug!(connections = connections.len(), "draining");
+    tracing::debug!(target: "http", connections = connections.len(), "draining");
     stage_tx.send_replace(Stage::Draining);
     let _ = timeout(options.grace, finish(&mut connections)).await;
     stage_tx.send_replace(Stage::Ending);
@@ -120,7 +120,7 @@ async fn accept(
                     });
                 }
                 (Err(error), _) => {
-                    tracing::warn!(%error, "cannot accept a connection");
+                    tracing::warn!(target: "http", %error, "cannot accept a connection");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             },
@@ -157,6 +157,6 @@ async fn connect(stream: TcpStream, front: Arc<Front>) {
         }
     };
     if let Err(error) = result {
-        tracing::debug!(%error, "a connection failed");
+        tracing::debug!(target: "http", %error, "a connection failed");
     }
 }

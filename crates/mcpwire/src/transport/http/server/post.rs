@@ -113,10 +113,10 @@ pub(super) async fn open_session(
     }
     let (table, alive, key) = (front.table.clone(), front.alive.clone(), id.clone());
     tokio::spawn(async move {
-        tracing::debug!(session = ?key, "session opened");
+        tracing::debug!(target: "http", session = ?key, "session opened");
         session.run().await;
         table.remove(key.as_str());
-        tracing::debug!(session = ?key, "session ended");
+        tracing::debug!(target: "http", session = ?key, "session ended");
         drop(alive);
     });
     match timeout(front.options.session_timeout, front.sessions.send(link)).await {

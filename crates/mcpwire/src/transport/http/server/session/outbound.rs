@@ -15,7 +15,7 @@ impl Session {
         if message.is_response() {
             match message.id().cloned() {
                 Some(id) => self.answer(&id, &message),
-                None => tracing::warn!("the server sent an error that belongs to no request"),
+                None => tracing::warn!(target: "http", "the server sent an error that belongs to no request"),
             }
             return;
         }
@@ -32,7 +32,7 @@ impl Session {
 
     pub(super) fn answer(&mut self, id: &Id, message: &Message) {
         let Some(Owed { stream, .. }) = self.owed.remove(id) else {
-            tracing::debug!(%id, "the server answered a request that is owed no answer");
+            tracing::debug!(target: "http", %id, "the server answered a request that is owed no answer");
             return;
         };
         if stream == FIRST {

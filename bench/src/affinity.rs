@@ -1,0 +1,38 @@
+//! Holds the driver, the server and every contender started meanwhile on one core.
+
+use anyhow::{Context, Result};
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+/// With all processes on one core a call costs its work and the switches between them, nothing else: the time to
+/// wake a sleeping core, which differs from moment to moment, is out of the picture. Ends when dropped.
+pub struct OneCore {
+    server: Option<Pid>,
+    before: CpuSet,
+}
+
+impl OneCore {
+    pub fn hold(server: u32) -> Result<Self> {
+        let before = sched_getaffinity(None).context("cannot read which cores we may use")?;
+        let core = (0..CpuSet::MAX_CPU).find(|core| before.is_set(*core)).context("no core to run on")?;
+        let mut one = CpuSet::new();
+        one.set(core);
+        let held = Self { server: Pid::from_raw(i32::try_from(server)?), before };
+        held.set(&one)?;
+        Ok(held)
+    }
+
+    /// Children inherit our own set; the server, which has one working thread, is told separately.
+    fn set(&self, cores: &CpuSet) -> Result<()> {
+        sched_setaffinity(None, cores).context("cannot choose our cores")?;
+        sched_setaffinity(self.server, cores).context("cannot choose the server's cores")
+    }
+}
+
+impl Drop for OneCore {
+    fn drop(&mut self) {
+        if let Err(error) = self.set(&self.before) {
+            eprintln!("bench: {error:#}");
+        }
+    }
+}

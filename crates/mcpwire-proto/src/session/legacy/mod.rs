@@ -1,0 +1,455 @@
+//! One session-era conversation (2024-11-05 to 2025-11-25) through a bridge, and its recovery.
+//!
+//! Messages, failures and `now` go in through `handle_*`; what is to be sent comes out of [`Session::poll_effect`].
+//! The client keeps one session for as long as it lives; the server's may be lost and made anew underneath it:
+//!
+//! ```text
+//!                 initialize                    answered
+//!   Open ──────────────────────────► Opening ─────────────► Open
+//!    │ session lost: replay initialize ▲  │                  │
+//!    ├─────────────────────────────────┘  ├─ refused ──► Closed (the next request tries again)
+//!    │ unreachable                        │ unreachable
+//!    └──────────────► Waiting ◄───────────┘
+//!                        └── after a backoff: back to Open, or to Opening if a handshake is due
+//! ```
+//!
+//! Outside `Open`, messages are held, in order. A request is given up when the server cannot be reached for
+//! [`Config::wait`]. What may have been executed is never sent again, unless its method only reads.
+
+mod memory;
+mod recovery;
+
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use self::memory::Memory;
+use super::backoff::Backoff;
+use crate::message::split_batch;
+use crate::method::{self, Method};
+use crate::pending::Pending;
+use crate::{Fault, Id, Kind, Lane, Message, Packet, Rejected, version};
+
+pub use self::memory::{cancelled_request, protocol_version};
+
+/// The most notifications held while there is no session; they are small and few, or something is wrong.
+const MOST_HELD: usize = 1024;
+
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// How long a request waits for a server that cannot be reached.
+    pub wait: Duration,
+    /// How long a request may stay without an answer or a sign of progress; `None` is for ever.
+    pub timeout: Option<Duration>,
+    /// The most requests owed to the client at once.
+    pub max_in_flight: usize,
+    /// For the jitter between tries.
+    pub seed: u64,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config { wait: Duration::from_secs(20), timeout: None, max_in_flight: 10_000, seed: 0 }
+    }
+}
+
+/// What is to be done with a message.
+#[derive(Debug)]
+pub enum Effect {
+    ToClient(Packet),
+    ToServer(Packet),
+}
+
+/// The bridge's side of one conversation.
+#[derive(Debug)]
+pub struct Session {
+    config: Config,
+    state: State,
+    memory: Memory,
+    backoff: Backoff,
+    /// Requests under way towards the server: the client's, and our own.
+    owed: Pending<Owed>,
+    /// Requests of the server's under way towards the client, by the id the client sees.
+    asked: HashMap<Id, Asked>,
+    held: VecDeque<Message>,
+    effects: VecDeque<Effect>,
+    /// Counts server sessions: tells a failure of the present one from a late one of an earlier.
+    generation: u32,
+    next_id: u64,
+    /// Why the server could not be reached the last time.
+    unreachable: String,
+    /// No deadline of any request is earlier than this.
+    alarm: Option<Instant>,
+}
+
+#[derive(Debug)]
+enum State {
+    Open,
+    Opening,
+    Waiting { until: Instant, then: Then },
+    Closed,
+}
+
+/// What follows a wait for an unreachable server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Then {
+    /// Send what is held.
+    Flush,
+    /// Send the client's `initialize` again, which never got through.
+    Initialize(Id),
+    /// Replay `initialize` for a session that was lost.
+    Reopen,
+}
+
+#[derive(Debug)]
+struct Owed {
+    message: Message,
+    to: Creditor,
+    /// The server session it was last sent in.
+    generation: u32,
+    /// It is not with the server, but waits for it.
+    held: bool,
+    /// It was sent a second time because its first answer was lost.
+    repeated: bool,
+    /// It was sent a second time because its session was lost.
+    reopened: bool,
+    cancelled: bool,
+    /// When to give up waiting for an unreachable server.
+    give_up: Option<Instant>,
+    /// When to give up on a silent server.
+    deadline: Option<Instant>,
+}
+
+/// Who gets the answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Creditor {
+    Client,
+    /// Us: the replayed `initialize`.
+    Reopening,
+    /// Us: a setting of the lost session.
+    Restoring,
+    /// Us: a list to be compared with what the client knows.
+    Comparing(Method),
+}
+
+#[derive(Debug)]
+struct Asked {
+    /// The id the server knows it by.
+    id: Id,
+    generation: u32,
+}
+
+impl Session {
+    pub fn new(config: Config) -> Session {
+        let backoff = Backoff::new(config.seed);
+        Session {
+            config,
+            state: State::Open,
+            memory: Memory::default(),
+            backoff,
+            owed: Pending::default(),
+            asked: HashMap::new(),
+            held: VecDeque::new(),
+            effects: VecDeque::new(),
+            generation: 0,
+            next_id: 0,
+            unreachable: String::new(),
+            alarm: None,
+        }
+    }
+
+    /// The next thing to do, if any.
+    pub fn poll_effect(&mut self) -> Option<Effect> {
+        self.effects.pop_front()
+    }
+
+    /// When [`Session::handle_timeout`] wants to be called. Calling it early does no harm.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let waiting = match self.state {
+            State::Waiting { until, .. } => Some(until),
+            _ => None,
+        };
+        waiting.into_iter().chain(self.alarm).min()
+    }
+
+    /// How many answers the client still waits for.
+    pub fn owed_to_client(&self) -> usize {
+        self.owed.iter().filter(|(_, owed)| owed.to == Creditor::Client && !owed.cancelled).count()
+    }
+
+    // ---- from the client
+
+    pub fn handle_client(&mut self, message: Message, now: Instant) {
+        match message.kind() {
+            Kind::Request { id, method } => {
+                let (id, opens) = (id.clone(), *method == method::INITIALIZE);
+                if let Err(refusal) = self.admit(&id, &message) {
+                    return self.to_client(refusal);
+                }
+                if opens { self.initialize(&id, message, now) } else { self.forward(message, now) }
+            }
+            Kind::Notification { method } if *method == method::CANCELLED => self.cancel(message, now),
+            Kind::Notification { method } => {
+                self.memory.initialized |= *method == method::INITIALIZED;
+                self.forward(message, now);
+            }
+            Kind::Result { id } | Kind::Error { id: Some(id) } => match self.asked.remove(id) {
+                Some(asked) if asked.generation == self.generation => self.to_server(message.with_id(&asked.id)),
+                _ => tracing::debug!(target: "bridge", "dropped the client's {message}: nobody waits for it"),
+            },
+            Kind::Error { id: None } => tracing::warn!(target: "bridge", "the client reports an error of no request"),
+        }
+    }
+
+    /// Several messages in one array: version 2025-03-26 has this, the others do not.
+    pub fn handle_client_batch(&mut self, text: &Bytes, now: Instant) {
+        let allowed = self.memory.version.as_deref().is_some_and(version::allows_batches);
+        match split_batch(text).filter(|parts| allowed && !parts.is_empty()) {
+            Some(parts) => {
+                for part in parts {
+                    match Message::parse(part) {
+                        Ok(message) => self.handle_client(message, now),
+                        Err(rejected) => self.handle_garbage(rejected),
+                    }
+                }
+            }
+            None => match Message::parse(text.clone()) {
+                Err(rejected) => self.handle_garbage(rejected),
+                Ok(message) => self.handle_client(message, now),
+            },
+        }
+    }
+
+    /// The client sent something that is no message.
+    pub fn handle_garbage(&mut self, Rejected { id, fault }: Rejected) {
+        tracing::warn!(target: "bridge", "the client sent no message: {fault}");
+        // An id that is under way belongs to the request that came first.
+        let id = id.filter(|id| !self.owed.contains(id));
+        self.to_client(fault.to_message(id.as_ref()));
+    }
+
+    /// Takes a request in, or says why not. An id in use stays with the request that came first.
+    fn admit(&mut self, id: &Id, message: &Message) -> Result<(), Message> {
+        let most = self.config.max_in_flight;
+        if self.owed.len() >= most {
+            return Err(
+                Fault::Upstream(format!("too many requests: {most} are under way already")).to_message(Some(id))
+            );
+        }
+        self.owed.open(id.clone(), Owed::new(message.clone(), Creditor::Client)).map_err(|_| {
+            Fault::Shape(format!("expected a new request id, came {id}, which is still in use")).to_message(None)
+        })
+    }
+
+    fn initialize(&mut self, id: &Id, message: Message, now: Instant) {
+        self.generation += 1;
+        self.memory = Memory::of(message);
+        self.state = State::Opening;
+        self.send_again(id, now);
+    }
+
+    fn cancel(&mut self, notification: Message, now: Instant) {
+        let id = cancelled_request(&notification);
+        if let Some(id) = &id {
+            if self.owed.entry(id).is_some_and(|owed| owed.held) {
+                // The server never saw the request, so there is nothing to cancel and nobody to answer.
+                self.owed.settle(id);
+                self.held.retain(|held| !(held.is_request() && held.id() == Some(id)));
+                return;
+            }
+            if let Some(owed) = self.owed.entry(id) {
+                owed.cancelled = true;
+            }
+        }
+        self.forward(notification, now);
+    }
+
+    fn forward(&mut self, message: Message, now: Instant) {
+        match self.state {
+            State::Open => self.send(message, now),
+            State::Opening | State::Waiting { .. } => self.hold(message, now),
+            State::Closed => {
+                self.hold(message, now);
+                self.reopen(now);
+            }
+        }
+    }
+
+    fn hold(&mut self, message: Message, now: Instant) {
+        if !message.is_request() && self.held.len() >= MOST_HELD {
+            return tracing::warn!(target: "bridge", "dropped {message}: too much waits for the server already");
+        }
+        if let Some(owed) = message.id().and_then(|id| self.owed.entry(id)) {
+            owed.held = true;
+            owed.deadline = None;
+        }
+        self.held.push_back(message);
+        if matches!(self.state, State::Waiting { .. }) {
+            self.limit_waits(now);
+        }
+    }
+
+    fn send(&mut self, message: Message, now: Instant) {
+        match message.kind() {
+            Kind::Request { id, .. } => self.send_again(&id.clone(), now),
+            _ => self.to_server(message),
+        }
+    }
+
+    /// Sends a request that is owed, for the first time or once more.
+    fn send_again(&mut self, id: &Id, now: Instant) {
+        let deadline = self.config.timeout.map(|timeout| now + timeout);
+        let Some(owed) = self.owed.entry(id) else { return };
+        owed.generation = self.generation;
+        owed.held = false;
+        owed.deadline = deadline;
+        let message = owed.message.clone();
+        self.alarm_at(deadline);
+        self.to_server(message);
+    }
+
+    // ---- from the server
+
+    pub fn handle_server(&mut self, packet: Packet, now: Instant) {
+        self.backoff.reset();
+        if let Lane::Request(id) = &packet.lane {
+            self.postpone_deadline(id, now);
+        }
+        match packet.message.kind() {
+            Kind::Request { id, .. } => {
+                let id = id.clone();
+                self.ask_client(id, packet);
+            }
+            Kind::Notification { .. } => self.effects.push_back(Effect::ToClient(packet)),
+            Kind::Result { id } | Kind::Error { id: Some(id) } => match self.owed.settle(&id.clone()) {
+                Some((id, owed)) => self.answer(id, owed, packet, now),
+                None => {
+                    tracing::debug!(target: "bridge", "dropped the server's {}: nobody waits for it", packet.message)
+                }
+            },
+            Kind::Error { id: None } => tracing::warn!(
+                target: "bridge", "the server reports an error of no request: {}",
+                packet.message.payload().unwrap_or_default()
+            ),
+        }
+    }
+
+    fn answer(&mut self, id: Id, owed: Owed, packet: Packet, now: Instant) {
+        let succeeded = matches!(packet.message.kind(), Kind::Result { .. });
+        match owed.to {
+            Creditor::Client => {
+                let opens = owed.message.is(method::INITIALIZE);
+                if succeeded {
+                    self.memory.learn(&owed.message, &packet.message);
+                }
+                // The client gets its id back as it wrote it, however the server spells it.
+                let Packet { lane, message } = packet;
+                let verbatim = message.id().map(Id::as_json) == Some(id.as_json());
+                let message = if verbatim { message } else { message.with_id(&id) };
+                self.effects.push_back(Effect::ToClient(Packet { lane, message }));
+                match (opens, succeeded) {
+                    (true, true) => self.open(now),
+                    (true, false) => self.close("the server refused to initialize"),
+                    (false, _) => {}
+                }
+            }
+            Creditor::Reopening if succeeded => self.reopened(&packet.message, now),
+            Creditor::Reopening => self.close(packet.message.payload().unwrap_or_default()),
+            Creditor::Comparing(list) if succeeded => {
+                if let Some(changed) = self.memory.compare(&list, &packet.message) {
+                    tracing::info!(target: "bridge", "the new session has another {list}: telling the client");
+                    self.to_client(Message::notification(changed, None));
+                }
+            }
+            Creditor::Restoring if succeeded => {}
+            Creditor::Restoring | Creditor::Comparing(_) => {
+                let error = packet.message.payload().unwrap_or_default();
+                tracing::warn!(target: "bridge", "{} failed in the new session: {error}", owed.message);
+            }
+        }
+    }
+
+    /// A server restarted may count its ids from the start again while the client still works on old ones.
+    fn ask_client(&mut self, id: Id, packet: Packet) {
+        let generation = self.generation;
+        let visible = if self.asked.contains_key(&id) { self.fresh_id() } else { id.clone() };
+        let message = if visible.as_json() == id.as_json() { packet.message } else { packet.message.with_id(&visible) };
+        self.asked.insert(visible, Asked { id, generation });
+        self.effects.push_back(Effect::ToClient(Packet { lane: packet.lane, message }));
+    }
+
+    fn postpone_deadline(&mut self, id: &Id, now: Instant) {
+        let timeout = self.config.timeout;
+        if let Some(owed) = self.owed.entry(id) {
+            owed.deadline = timeout.map(|timeout| now + timeout);
+        }
+    }
+
+    /// Answers everything that is still owed: nothing more will come from the server.
+    pub fn abandon(&mut self, why: &str) {
+        self.held.clear();
+        for id in self.owed.ids_where(|_| true) {
+            self.fail(&id, Fault::Upstream(why.to_owned()));
+        }
+    }
+
+    /// Sends a request of our own.
+    fn request(&mut self, message: &Message, to: Creditor, now: Instant) {
+        let id = self.fresh_id();
+        let _ = self.owed.open(id.clone(), Owed::new(message.with_id(&id), to));
+        self.send_again(&id, now);
+    }
+
+    fn fresh_id(&mut self) -> Id {
+        loop {
+            self.next_id += 1;
+            let id = Id::from(format!("mcpwire-{}", self.next_id).as_str());
+            if !self.owed.contains(&id) && !self.asked.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+
+    fn fail(&mut self, id: &Id, fault: Fault) {
+        self.fail_with(id, fault.to_message(Some(id)));
+    }
+
+    /// Answers a request with an error, if it is owed an answer at all.
+    fn fail_with(&mut self, id: &Id, error: Message) {
+        let Some((id, owed)) = self.owed.settle(id) else { return };
+        if owed.to == Creditor::Client && !owed.cancelled {
+            self.to_client(error.with_id(&id));
+        }
+        if owed.held {
+            self.held.retain(|held| !(held.is_request() && held.id() == Some(&id)));
+        }
+    }
+
+    fn to_client(&mut self, message: Message) {
+        self.effects.push_back(Effect::ToClient(message.into()));
+    }
+
+    fn to_server(&mut self, message: Message) {
+        self.effects.push_back(Effect::ToServer(message.into()));
+    }
+}
+
+impl Owed {
+    fn new(message: Message, to: Creditor) -> Owed {
+        Owed {
+            message,
+            to,
+            generation: 0,
+            held: false,
+            repeated: false,
+            reopened: false,
+            cancelled: false,
+            give_up: None,
+            deadline: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

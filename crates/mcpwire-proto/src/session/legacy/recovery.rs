@@ -1,0 +1,263 @@
+//! What happens when messages fail: waiting, a new server session under the same client, giving up.
+
+use std::time::Instant;
+
+use super::memory::protocol_version;
+use super::{Creditor, Effect, Session, State, Then};
+use crate::method::{self, Method};
+use crate::{Failure, Fault, Id, Kind, Message, error};
+
+impl Session {
+    /// A message did not get through.
+    pub fn handle_failed(&mut self, message: Message, failure: Failure, now: Instant) {
+        if let Kind::Request { id, .. } = message.kind() {
+            return self.request_failed(id, failure, now);
+        }
+        match failure {
+            Failure::SessionLost(why) => {
+                tracing::info!(target: "bridge", "{message} found the session gone: {why}");
+                self.lose_session(now);
+            }
+            Failure::Unreachable(why) if message.is(method::INITIALIZED) => {
+                self.hold(message, now);
+                self.wait(&why, Then::Flush, now);
+            }
+            failure => tracing::warn!(target: "bridge", "{message} failed: {failure}"),
+        }
+    }
+
+    /// The server has forgotten our session, as a stream of it showed.
+    pub fn handle_session_lost(&mut self, why: &str, now: Instant) {
+        tracing::info!(target: "bridge", "the session is gone: {why}");
+        self.lose_session(now);
+    }
+
+    fn request_failed(&mut self, id: &Id, failure: Failure, now: Instant) {
+        let Some(owed) = self.owed.entry(id) else { return };
+        if owed.to == Creditor::Client && !owed.cancelled {
+            return self.client_request_failed(id, failure, now);
+        }
+        let Some((_, owed)) = self.owed.settle(id) else { return };
+        match (owed.to, failure) {
+            (Creditor::Client, _) => {} // cancelled: nobody waits for it
+            (Creditor::Reopening, Failure::Unreachable(why) | Failure::Interrupted(why)) => {
+                self.wait(&why, Then::Reopen, now);
+            }
+            (Creditor::Reopening, failure) => self.close(&failure.to_string()),
+            (Creditor::Restoring | Creditor::Comparing(_), failure) => {
+                tracing::warn!(target: "bridge", "{} failed in the new session: {failure}", owed.message);
+            }
+        }
+    }
+
+    fn client_request_failed(&mut self, id: &Id, failure: Failure, now: Instant) {
+        let Some(owed) = self.owed.entry(id) else { return };
+        let message = owed.message.clone();
+        let opens = message.is(method::INITIALIZE);
+        match failure {
+            Failure::Unreachable(why) => {
+                if owed.give_up.is_some_and(|give_up| give_up <= now) {
+                    return self.give_up(id, &why);
+                }
+                if opens {
+                    owed.held = true;
+                    self.wait(&why, Then::Initialize(id.clone()), now);
+                } else {
+                    self.hold(message, now);
+                    self.wait(&why, Then::Flush, now);
+                }
+            }
+            Failure::SessionLost(why) => {
+                let late = owed.generation != self.generation;
+                if opens || owed.reopened || self.memory.initialize.is_none() {
+                    let fault = Fault::Upstream(format!("the server does not know the session: {why}"));
+                    return self.fail(id, fault);
+                }
+                owed.reopened = true;
+                tracing::info!(target: "bridge", "{message} found the session gone: {why}");
+                if late {
+                    return self.forward(message, now);
+                }
+                self.hold(message, now);
+                self.lose_session(now);
+            }
+            Failure::Interrupted(why) => {
+                owed.give_up = None;
+                if owed.repeated || !message.method().is_some_and(Method::is_repeatable) {
+                    return self.fail(id, interrupted(&why));
+                }
+                owed.repeated = true;
+                tracing::info!(target: "bridge", "repeating {message}: {why}");
+                if opens { self.send_again(id, now) } else { self.forward(message, now) }
+            }
+            Failure::Refused(error) => {
+                self.fail_with(id, Message::error_object(Some(id), &error));
+                if opens {
+                    self.close(&error);
+                }
+            }
+        }
+    }
+
+    /// The server cannot be reached: tries again a little later.
+    fn wait(&mut self, why: &str, then: Then, now: Instant) {
+        if let State::Waiting { then: planned, .. } = &mut self.state {
+            // A handshake that is due outweighs a mere flush.
+            if *planned == Then::Flush {
+                *planned = then;
+            }
+        } else {
+            let wait = self.backoff.next_wait();
+            tracing::warn!(target: "bridge", "cannot reach the server: {why}; next try in {} ms", wait.as_millis());
+            self.state = State::Waiting { until: now + wait, then };
+        }
+        self.unreachable = why.to_owned();
+        self.limit_waits(now);
+    }
+
+    /// Nothing that is held waits for an unreachable server without an end.
+    pub(super) fn limit_waits(&mut self, now: Instant) {
+        let give_up = now + self.config.wait;
+        self.owed.for_each(|owed| {
+            if owed.held {
+                owed.give_up.get_or_insert(give_up);
+            }
+        });
+        self.alarm_at(Some(give_up));
+    }
+
+    fn lose_session(&mut self, now: Instant) {
+        if self.memory.initialize.is_none() {
+            return;
+        }
+        match &mut self.state {
+            State::Open | State::Closed => self.reopen(now),
+            State::Waiting { then, .. } if *then == Then::Flush => *then = Then::Reopen,
+            State::Opening | State::Waiting { .. } => {}
+        }
+    }
+
+    /// Replays the client's `initialize`; the answer stays with us.
+    pub(super) fn reopen(&mut self, now: Instant) {
+        let Some(initialize) = self.memory.initialize.clone() else { return self.open(now) };
+        tracing::info!(target: "bridge", "opening a new session");
+        self.withdraw_server_requests();
+        self.generation += 1;
+        self.state = State::Opening;
+        self.request(&initialize, Creditor::Reopening, now);
+    }
+
+    /// The server that asked is gone: the client may stop working on it. Its ids stay known for as long as an answer
+    /// may still come, so that none is taken for the answer to a new request under the same id.
+    fn withdraw_server_requests(&mut self) {
+        let lost = self.generation;
+        self.asked.retain(|_, asked| asked.generation == lost);
+        for id in self.asked.keys() {
+            let params = format!(r#"{{"requestId":{id},"reason":"the server's session was lost"}}"#);
+            let cancelled = Message::notification(method::CANCELLED, Some(&params));
+            self.effects.push_back(Effect::ToClient(cancelled.into()));
+        }
+    }
+
+    pub(super) fn reopened(&mut self, result: &Message, now: Instant) {
+        let (knows, is) = (self.memory.version.take(), protocol_version(result));
+        if knows.is_some() && knows != is {
+            tracing::warn!(target: "bridge", "the new session has protocol version {is:?}, the client knows {knows:?}");
+        }
+        self.memory.version = knows.or(is);
+        tracing::info!(target: "bridge", "the new session is open");
+        if self.memory.initialized {
+            self.to_server(Message::notification(method::INITIALIZED, None));
+        }
+        for message in self.memory.restore() {
+            self.request(&message, Creditor::Restoring, now);
+        }
+        self.open(now);
+        for list in self.memory.seen_lists() {
+            let message = Message::request(&Id::from(0), &list, None);
+            self.request(&message, Creditor::Comparing(list), now);
+        }
+    }
+
+    /// There is no session and the server refuses a new one. The next request tries again.
+    pub(super) fn close(&mut self, why: &str) {
+        tracing::error!(target: "bridge", "no session: {why}");
+        self.state = State::Closed;
+        for message in std::mem::take(&mut self.held) {
+            if let Some(id) = message.id() {
+                self.fail(id, Fault::Upstream(format!("there is no session with the server: {why}")));
+            }
+        }
+    }
+
+    pub(super) fn open(&mut self, now: Instant) {
+        self.state = State::Open;
+        for message in std::mem::take(&mut self.held) {
+            self.send(message, now);
+        }
+    }
+
+    pub fn handle_timeout(&mut self, now: Instant) {
+        if self.alarm.is_some_and(|alarm| alarm <= now) {
+            self.expire(now);
+        }
+        let State::Waiting { until, then } = &self.state else { return };
+        if *until > now {
+            return;
+        }
+        match then.clone() {
+            Then::Flush => self.open(now),
+            Then::Reopen => self.reopen(now),
+            Then::Initialize(id) if self.owed.contains(&id) => {
+                self.state = State::Opening;
+                self.send_again(&id, now);
+            }
+            Then::Initialize(_) => self.close("initialize was withdrawn"),
+        }
+    }
+
+    fn expire(&mut self, now: Instant) {
+        let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
+        for id in self.owed.ids_where(|owed| owed.held && due(owed.give_up)) {
+            let why = self.unreachable.clone();
+            self.give_up(&id, &why);
+        }
+        for id in self.owed.ids_where(|owed| due(owed.deadline)) {
+            self.time_out(&id, now);
+        }
+        let next = self.owed.iter().flat_map(|(_, owed)| [owed.give_up.filter(|_| owed.held), owed.deadline]);
+        self.alarm = next.flatten().min();
+    }
+
+    fn give_up(&mut self, id: &Id, why: &str) {
+        let opens = self.owed.entry(id).is_some_and(|owed| owed.message.is(method::INITIALIZE));
+        let waited = self.config.wait;
+        self.fail(id, Fault::Upstream(format!("cannot reach the server: {why}; gave up after {waited:?}")));
+        if opens {
+            self.close(why);
+        }
+    }
+
+    fn time_out(&mut self, id: &Id, now: Instant) {
+        let Some(owed) = self.owed.entry(id) else { return };
+        if !owed.message.is(method::INITIALIZE) {
+            let params = format!(r#"{{"requestId":{id},"reason":"timed out"}}"#);
+            self.to_server(Message::notification(method::CANCELLED, Some(&params)));
+        }
+        let timeout = self.config.timeout.unwrap_or_default();
+        let text = format!("timed out: no answer and no progress for {timeout:?}");
+        let error = serde_json::json!({"code": error::code::INTERNAL_ERROR, "message": text});
+        self.request_failed(id, Failure::Refused(error.to_string().into()), now);
+    }
+
+    pub(super) fn alarm_at(&mut self, at: Option<Instant>) {
+        self.alarm = self.alarm.into_iter().chain(at).min();
+    }
+}
+
+fn interrupted(why: &str) -> Fault {
+    Fault::Upstream(format!(
+        "the connection to the server was lost before the answer came: {why}; \
+         the request may have been executed and was not sent again"
+    ))
+}

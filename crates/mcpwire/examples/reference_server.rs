@@ -1,0 +1,24 @@
+//! The reference server over Streamable HTTP, as a program that uses the library: `reference_server [--http ADDR]`.
+//!
+//! Prints its URL and serves until it is stopped by a signal.
+
+use std::error::Error;
+use std::io::{self, Write};
+use std::time::Duration;
+
+use mcpwire::reference::{self, Shared};
+use mcpwire::shutdown;
+use mcpwire::transport::http::server::Options;
+use tokio::net::TcpListener;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let address = std::env::args().skip_while(|arg| arg != "--http").nth(1).unwrap_or("127.0.0.1:0".to_owned());
+    let listener = TcpListener::bind(&address).await?;
+    // Clients of 2025-11-25 know to come back for the answer; the conformance suite checks that a server makes them.
+    let options = Options { close_stream_after: Some(Duration::from_millis(300)), ..Options::default() };
+    writeln!(io::stdout(), "http://{}{}", listener.local_addr()?, options.path)?;
+    let stop = shutdown::requested()?;
+    reference::host(listener, options, Shared::default(), async { drop(stop.await) }).await;
+    Ok(())
+}

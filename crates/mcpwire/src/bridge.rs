@@ -1,0 +1,177 @@
+//! Joins one downstream link (where the client sits) to one upstream link (where the server sits).
+//!
+//! One loop owns the [`Session`], which decides everything; the loop only moves messages and keeps time. A slow client
+//! never stops us from reading what it sends, and a slow server never stops us from reading its answers, so the two
+//! cannot lock each other up through us.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+use mcpwire_proto::Packet;
+use mcpwire_proto::session::legacy::{Effect, Session};
+use tokio::sync::mpsc;
+use tokio::time::sleep_until;
+
+use crate::link::{Event, Link};
+
+/// How many messages wait for a slow receiver before we stop reading from the other side.
+const BACKLOG: usize = 256;
+
+/// Why a bridge ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum End {
+    /// The client is done, and all it was owed is answered.
+    Done,
+    /// The client is done; answers it was owed did not come in time and were replaced by errors.
+    CutShort,
+    /// The client takes no more messages.
+    ClientGone,
+}
+
+/// Carries messages until the client's side closes or `stop` completes, then waits up to `drain` for what is under way;
+/// not at all when both have happened.
+pub async fn run(downstream: Link, upstream: Link, session: Session, stop: impl Future, drain: Duration) -> End {
+    Bridge { session, downstream, upstream, to_client: VecDeque::new(), to_server: VecDeque::new() }
+        .run(stop, drain)
+        .await
+}
+
+/// What a bridge waits for.
+enum Step {
+    /// A receiver took a message.
+    Pumped,
+    Downstream(Option<Event>),
+    Upstream(Option<Event>),
+    ClientGone,
+    Stop,
+    Alarm,
+}
+
+struct Bridge {
+    session: Session,
+    downstream: Link,
+    upstream: Link,
+    to_client: VecDeque<Packet>,
+    to_server: VecDeque<Packet>,
+}
+
+impl Bridge {
+    async fn run(mut self, stop: impl Future, drain: Duration) -> End {
+        tokio::pin!(stop);
+        let mut stopped = false;
+        let mut draining: Option<Instant> = None;
+        loop {
+            self.pump();
+            if let Some(until) = draining {
+                if self.session.owed_to_client() == 0 && self.to_server.is_empty() {
+                    return self.finish(End::Done).await;
+                }
+                if until <= Instant::now() {
+                    self.session.abandon("the client closed before the answer came");
+                    return self.finish(End::CutShort).await;
+                }
+            }
+            match self.next(&mut stop, &mut stopped, draining).await {
+                Step::Pumped => {}
+                Step::Downstream(Some(event)) => self.on_downstream(event),
+                Step::Downstream(None) => {
+                    tracing::info!(target: "bridge", "the client is done: waiting for what is under way");
+                    draining = Some(Instant::now() + drain);
+                }
+                Step::Stop if draining.is_some() => draining = Some(Instant::now()),
+                Step::Stop => {
+                    tracing::info!(target: "bridge", "stopping: waiting for what is under way");
+                    draining = Some(Instant::now() + drain);
+                }
+                Step::Upstream(Some(event)) => self.on_upstream(event),
+                Step::Upstream(None) => {
+                    self.session.abandon("the connection to the server ended");
+                    return self.finish(End::CutShort).await;
+                }
+                Step::ClientGone => return End::ClientGone,
+                Step::Alarm => self.session.handle_timeout(Instant::now()),
+            }
+        }
+    }
+
+    /// Waits for the next thing to happen.
+    async fn next(&mut self, stop: &mut (impl Future + Unpin), stopped: &mut bool, draining: Option<Instant>) -> Step {
+        let alarm = self.session.poll_timeout().into_iter().chain(draining).min();
+        let Bridge { downstream, upstream, to_client, to_server, .. } = self;
+        tokio::select! {
+            biased;
+            permit = downstream.tx.reserve(), if !to_client.is_empty() => match (permit, to_client.pop_front()) {
+                (Ok(permit), Some(packet)) => { permit.send(packet); Step::Pumped }
+                _ => Step::ClientGone,
+            },
+            permit = upstream.tx.reserve(), if !to_server.is_empty() => {
+                // A closed upstream drops the packet here and tells by the end of its events.
+                if let (Ok(permit), Some(packet)) = (permit, to_server.pop_front()) {
+                    permit.send(packet);
+                }
+                Step::Pumped
+            }
+            event = upstream.rx.recv(), if to_client.len() < BACKLOG => Step::Upstream(event),
+            event = downstream.rx.recv(), if draining.is_none() && to_server.len() < BACKLOG => Step::Downstream(event),
+            () = downstream.tx.closed() => Step::ClientGone,
+            _ = stop, if !*stopped => { *stopped = true; Step::Stop }
+            () = sleep_until(alarm.unwrap_or_else(Instant::now).into()), if alarm.is_some() => Step::Alarm,
+        }
+    }
+
+    fn on_downstream(&mut self, event: Event) {
+        let now = Instant::now();
+        match event {
+            Event::Packet(packet) => self.session.handle_client(packet.message, now),
+            Event::Batch(text) => self.session.handle_client_batch(&text, now),
+            Event::Garbage(rejected) => self.session.handle_garbage(rejected),
+            Event::Failed { message, failure } => tracing::warn!(target: "bridge", "{message} failed: {failure}"),
+            Event::SessionLost(why) => tracing::warn!(target: "bridge", "the client's session is gone: {why}"),
+        }
+    }
+
+    fn on_upstream(&mut self, event: Event) {
+        let now = Instant::now();
+        match event {
+            Event::Packet(packet) => self.session.handle_server(packet, now),
+            Event::Failed { message, failure } => self.session.handle_failed(message, failure, now),
+            Event::SessionLost(why) => self.session.handle_session_lost(&why, now),
+            Event::Garbage(rejected) => {
+                tracing::warn!(target: "bridge", "skipped what the server sent: {}", rejected.fault);
+            }
+            Event::Batch(_) => tracing::warn!(target: "bridge", "skipped a batch from the server"),
+        }
+    }
+
+    /// Hands over what is to be sent, as far as the receivers take it at once.
+    fn pump(&mut self) {
+        while let Some(effect) = self.session.poll_effect() {
+            match effect {
+                Effect::ToClient(packet) => self.to_client.push_back(packet),
+                Effect::ToServer(packet) => self.to_server.push_back(packet),
+            }
+        }
+        hand_over(&mut self.to_client, &self.downstream.tx);
+        hand_over(&mut self.to_server, &self.upstream.tx);
+    }
+
+    async fn finish(mut self, end: End) -> End {
+        self.pump();
+        for packet in self.to_client {
+            if self.downstream.tx.send(packet).await.is_err() {
+                return End::ClientGone;
+            }
+        }
+        end
+    }
+}
+
+fn hand_over(queue: &mut VecDeque<Packet>, to: &mpsc::Sender<Packet>) {
+    while !queue.is_empty()
+        && let Ok(permit) = to.try_reserve()
+        && let Some(packet) = queue.pop_front()
+    {
+        permit.send(packet);
+    }
+}

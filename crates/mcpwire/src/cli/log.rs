@@ -1,0 +1,85 @@
+//! Log lines on stderr: `[ISO-8601 with ms, Z] [LEVEL] [component] message`.
+
+use std::fmt;
+use std::io;
+use std::time::SystemTime;
+
+use clap::Args;
+use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
+use tracing::{Event, Subscriber};
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::LookupSpan;
+
+/// The components that log.
+const OURS: [&str; 6] = ["bridge", "connect", "http", "reference", "stdio", "wire"];
+
+#[derive(Debug, Args)]
+pub(super) struct LogArgs {
+    /// What is logged: error, warn, info or debug
+    #[arg(long, value_name = "LEVEL", env = "LOG_LEVEL", default_value = "info", ignore_case = true, value_parser = level)]
+    log_level: LevelFilter,
+    /// Log every message's type, direction and session, as DEBUG=1 does
+    #[arg(short = 'v', long, visible_alias = "debug")]
+    verbose: bool,
+    /// Log whole messages, too; they may hold secrets
+    #[arg(long)]
+    log_payloads: bool,
+}
+
+fn level(text: &str) -> Result<LevelFilter, String> {
+    match text.to_ascii_lowercase().as_str() {
+        "error" => Ok(LevelFilter::ERROR),
+        "warn" | "warning" => Ok(LevelFilter::WARN),
+        "info" | "" => Ok(LevelFilter::INFO),
+        "debug" => Ok(LevelFilter::DEBUG),
+        _ => Err("expected error, warn, info or debug".into()),
+    }
+}
+
+/// Sets up logging for the process.
+pub(super) fn init(args: &LogArgs) {
+    let debug = std::env::var("DEBUG").is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"));
+    let level = match args.log_level {
+        _ if args.log_payloads => LevelFilter::TRACE,
+        _ if args.verbose || debug => LevelFilter::DEBUG,
+        level => level,
+    };
+    // The libraries below us speak of sockets and buffers: only what worries them is of use here.
+    let filter = Targets::new().with_default(LevelFilter::WARN.min(level)).with_targets(OURS.map(|ours| (ours, level)));
+    let lines = tracing_subscriber::fmt::layer().event_format(Line).with_writer(io::stderr);
+    // Fails only if there is a subscriber already, as there may be in a test.
+    let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(lines).with(filter));
+}
+
+struct Line;
+
+impl<S, N> FormatEvent<S, N> for Line
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(&self, _: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        let time = humantime::format_rfc3339_millis(SystemTime::now());
+        let (level, component) = (event.metadata().level(), event.metadata().target());
+        write!(writer, "[{time}] [{level}] [{component}] ")?;
+        event.record(&mut Text(&mut writer));
+        writeln!(writer)
+    }
+}
+
+/// The message, then other fields as `name=value`.
+struct Text<'a, 'w>(&'a mut Writer<'w>);
+
+impl Visit for Text<'_, '_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        // A log line that cannot be written is lost; there is nowhere to say so.
+        let _ = match field.name() {
+            "message" => write!(self.0, "{value:?}"),
+            name => write!(self.0, " {name}={value:?}"),
+        };
+    }
+}

@@ -1,0 +1,84 @@
+//! The command line: the only place that reads arguments and the environment.
+
+mod connect;
+mod demo;
+mod log;
+mod reference;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+
+/// Exit code for a command line that cannot be understood.
+const USAGE: u8 = 2;
+
+/// Connects any MCP client to any MCP server.
+#[derive(Debug, Parser)]
+#[command(name = "mcpwire", version, propagate_version = true, arg_required_else_help = false)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Connect(connect::Args),
+    Demo(demo::Args),
+    #[command(hide = true)]
+    Reference(reference::Args),
+}
+
+/// Runs the command that the arguments name.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => return explain(&error),
+    };
+    let outcome = match cli.command {
+        Command::Connect(args) => connect::run(args),
+        Command::Demo(args) => demo::run(args),
+        Command::Reference(args) => reference::run(args),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(error) => {
+            say(&format!("mcpwire: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Help goes to stdout as it is; a mistake is told in one line on stderr.
+fn explain(error: &clap::Error) -> ExitCode {
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    let text = error.render().to_string();
+    let said: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
+        .collect();
+    let said = said.iter().filter(|line| !line.is_empty()).copied().collect::<Vec<_>>().join(" ");
+    let said = said.strip_prefix("error: ").unwrap_or(&said);
+    say(&format!("mcpwire: {said} (try 'mcpwire --help')"));
+    ExitCode::from(USAGE)
+}
+
+/// A line for the person at the terminal.
+#[allow(clippy::print_stderr, reason = "stderr is where people read; stdout belongs to the protocol")]
+fn say(line: &str) {
+    eprintln!("{line}");
+}
+
+/// A time with a unit, or plain seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    match text.parse::<u64>() {
+        Ok(seconds) => Ok(Duration::from_secs(seconds)),
+        Err(_) => humantime::parse_duration(text).map_err(|e| format!("expected a time such as 30s or 5m: {e}")),
+    }
+}

@@ -1,0 +1,35 @@
+//! The reference server on the network: each session of an HTTP front is bridged to a server of its own.
+
+use std::future::pending;
+use std::time::Duration;
+
+use mcpwire_proto::session::legacy::{Config, Session};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::{Shared, serve};
+use crate::bridge;
+use crate::link::Link;
+use crate::transport::http::server::{self, Options};
+
+/// How many new sessions wait to be taken.
+const BACKLOG: usize = 16;
+
+/// Serves Streamable HTTP on the listener until `stop` is ready.
+pub async fn host(listener: TcpListener, options: Options, shared: Shared, stop: impl Future<Output = ()>) {
+    let (tx, mut opened) = mpsc::channel(BACKLOG);
+    let take = async {
+        let mut sessions = JoinSet::new();
+        while let Some(front) = opened.recv().await {
+            while sessions.try_join_next().is_some() {}
+            let (link, port) = Link::pair();
+            sessions.spawn(serve(port, shared.clone()));
+            let session = Session::new(Config::default());
+            sessions.spawn(async {
+                bridge::run(front, link, session, pending::<()>(), Duration::ZERO).await;
+            });
+        }
+    };
+    tokio::join!(server::serve(listener, options, tx, stop), take);
+}

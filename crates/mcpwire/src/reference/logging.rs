@@ -1,0 +1,46 @@
+//! The levels of log messages; who sends them is left to the calls.
+
+use mcpwire_proto::Fault;
+
+use super::args::Args;
+
+/// The levels of RFC 5424, least urgent first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    Debug,
+    Info,
+    Notice,
+    Warning,
+    Error,
+    Critical,
+    Alert,
+    Emergency,
+}
+
+const NAMES: [(Level, &str); 8] = [
+    (Level::Debug, "debug"),
+    (Level::Info, "info"),
+    (Level::Notice, "notice"),
+    (Level::Warning, "warning"),
+    (Level::Error, "error"),
+    (Level::Critical, "critical"),
+    (Level::Alert, "alert"),
+    (Level::Emergency, "emergency"),
+];
+
+impl Level {
+    /// Reads the `level` argument.
+    pub(super) fn read(args: &Args) -> Result<Level, Fault> {
+        let name = args.text("level")?;
+        let known = NAMES.iter().find(|(_, known)| *known == name);
+        known.map(|(level, _)| *level).ok_or_else(|| args.wrong("a log level, debug to emergency,", "level"))
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        NAMES[self as usize].1
+    }
+
+    pub(super) fn names() -> [&'static str; 8] {
+        NAMES.map(|(_, name)| name)
+    }
+}

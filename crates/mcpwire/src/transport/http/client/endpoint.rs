@@ -1,0 +1,345 @@
+//! The server at the other end: its address, our session with it, and single HTTP requests to it.
+
+use std::error::Error;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, LOCATION, PROXY_AUTHORIZATION, USER_AGENT};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Body, Incoming};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use mcpwire_proto::{Failure, Fault, Lane, Message, Packet, method};
+use tokio::sync::mpsc;
+use url::Url;
+
+use super::dial::Dial;
+use super::status::{self, Sent};
+use super::{ConnectError, Options};
+use crate::link::Event;
+use crate::transport::http::{EVENT_STREAM, JSON, LAST_EVENT_ID, PROTOCOL_VERSION, SESSION_ID};
+
+/// Node's and uvicorn's servers close an idle connection after 5 s. A request written to one that is just being closed
+/// may or may not have been executed, so we close first.
+const IDLE_LIMIT: Duration = Duration::from_secs(4);
+const MOST_REDIRECTS: usize = 3;
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+
+pub(super) struct Endpoint {
+    http: Client<HttpsConnector<Dial>, Full<Bytes>>,
+    /// Moves when the server redirects us.
+    uri: Mutex<Uri>,
+    headers: HeaderMap,
+    session: Mutex<Session>,
+    events: mpsc::Sender<Event>,
+    pub(super) max_message: usize,
+    pub(super) resume_for: Duration,
+}
+
+/// What names our session in the headers of a request.
+#[derive(Debug, Default, Clone)]
+struct Session {
+    id: Option<HeaderValue>,
+    version: Option<HeaderValue>,
+    /// An `initialize` was sent: from then on only its answer names a session.
+    opened: bool,
+}
+
+impl Endpoint {
+    pub(super) fn new(options: Options, events: mpsc::Sender<Event>) -> Result<Endpoint, ConnectError> {
+        let Options { url, mut headers, tls, proxy, max_message, resume_for } = options;
+        let secure = url.scheme() == "https";
+        let uri = to_uri(&url)?;
+        if let Some(authorization) = proxy.as_ref().filter(|_| !secure).and_then(|proxy| proxy.authorization.clone()) {
+            headers.insert(PROXY_AUTHORIZATION, authorization);
+        }
+        let user_agent = HeaderValue::from_static(concat!("mcpwire/", env!("CARGO_PKG_VERSION")));
+        headers.entry(USER_AGENT).or_insert(user_agent);
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls.config(secure)?)
+            .https_or_http()
+            .enable_all_versions()
+            .wrap_connector(Dial::new(proxy));
+        let http = Client::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE_LIMIT)
+            .http2_keep_alive_interval(PING_INTERVAL)
+            .build(connector);
+        let (uri, session) = (Mutex::new(uri), Mutex::default());
+        Ok(Endpoint { http, uri, headers, session, events, max_message, resume_for })
+    }
+
+    /// Sends a message. An answer that is no success has become a failure.
+    pub(super) async fn post(&self, message: &Message) -> Result<Response<Incoming>, Failure> {
+        let opens_session = message.is(method::INITIALIZE);
+        self.log("client -> server", message);
+        let in_session = self.in_session();
+        let headers = |headers: &mut HeaderMap| {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+            headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        };
+        let response = self.request(Method::POST, headers, message.as_bytes()).await?;
+        if response.status().is_success() {
+            self.adopt_session(response.headers(), opens_session);
+            return Ok(response);
+        }
+        let sent = Sent { id: message.id(), opens_session, in_session };
+        Err(self.refusal(response, &sent).await)
+    }
+
+    /// Opens a stream: the listening one, or the rest of the one that the event id belongs to.
+    pub(super) async fn get(&self, last_event_id: Option<&Bytes>) -> Result<Response<Incoming>, Refusal> {
+        let in_session = self.in_session();
+        let last_event_id = last_event_id.and_then(|id| HeaderValue::from_bytes(id).ok());
+        let headers = |headers: &mut HeaderMap| {
+            headers.insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
+            if let Some(id) = &last_event_id {
+                headers.insert(LAST_EVENT_ID, id.clone());
+            }
+        };
+        let response = self.request(Method::GET, headers, &Bytes::new()).await.map_err(Refusal::Failed)?;
+        match response.status() {
+            StatusCode::OK if is_event_stream(&response) => Ok(response),
+            StatusCode::CONFLICT => Err(Refusal::Taken),
+            status if status.is_server_error() => Err(Refusal::Failed(Failure::Unreachable(format!("HTTP {status}")))),
+            status => {
+                let sent = Sent { id: None, opens_session: false, in_session };
+                match self.refusal(response, &sent).await {
+                    Failure::SessionLost(why) => Err(Refusal::SessionLost(why)),
+                    _ => Err(Refusal::NotOffered(status)),
+                }
+            }
+        }
+    }
+
+    /// Tells the server that we are done. Whether it listens is its own affair.
+    pub(super) async fn delete_session(&self) {
+        if !self.in_session() {
+            return;
+        }
+        match self.request(Method::DELETE, |_| {}, &Bytes::new()).await {
+            Ok(response) => tracing::debug!(target: "http", "session deleted: HTTP {}", response.status()),
+            Err(failure) => tracing::debug!(target: "http", "session not deleted: {failure}"),
+        }
+    }
+
+    pub(super) fn forget_session(&self) {
+        *self.session() = Session { opened: true, ..Session::default() };
+    }
+
+    pub(super) fn awaits_version(&self) -> bool {
+        let session = self.session();
+        session.opened && session.version.is_none()
+    }
+
+    /// The answer to `initialize` says which version is spoken from now on.
+    pub(super) fn note_version(&self, version: &str) {
+        self.session().version = HeaderValue::from_str(version).ok();
+    }
+
+    pub(super) async fn emit(&self, lane: Lane, message: Message) {
+        self.log("server -> client", &message);
+        let _ = self.events.send(Event::Packet(Packet { lane, message })).await;
+    }
+
+    pub(super) async fn report_failed(&self, message: Message, failure: Failure) {
+        let _ = self.events.send(Event::Failed { message, failure }).await;
+    }
+
+    pub(super) async fn report_session_lost(&self, why: String) {
+        let _ = self.events.send(Event::SessionLost(why)).await;
+    }
+
+    /// Reads a whole body, up to the largest message taken.
+    pub(super) async fn read(&self, response: Response<Incoming>) -> Result<Bytes, Failure> {
+        let announced = response.headers().get(CONTENT_LENGTH).and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
+        let too_large = || status::refused(&Fault::TooLarge { limit: self.max_message }.to_string(), None);
+        if announced.is_some_and(|length| length > self.max_message) {
+            return Err(too_large());
+        }
+        let mut body = response.into_body();
+        let mut whole = BytesMut::new();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|e| Failure::Interrupted(chain(&e)))?;
+            let Ok(data) = frame.into_data() else { continue };
+            if whole.is_empty() && body.is_end_stream() {
+                return if data.len() > self.max_message { Err(too_large()) } else { Ok(data) };
+            }
+            if whole.is_empty() {
+                whole.reserve(announced.unwrap_or(data.len()));
+            }
+            if whole.len() + data.len() > self.max_message {
+                return Err(too_large());
+            }
+            whole.extend_from_slice(&data);
+        }
+        Ok(whole.freeze())
+    }
+
+    /// Sends a request with our headers, the session's, and those it adds itself.
+    async fn request(
+        &self,
+        method: Method,
+        add_headers: impl Fn(&mut HeaderMap),
+        body: &Bytes,
+    ) -> Result<Response<Incoming>, Failure> {
+        for _ in 0..=MOST_REDIRECTS {
+            let uri = self.uri.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let mut request = Request::new(Full::new(body.clone()));
+            *request.method_mut() = method.clone();
+            *request.uri_mut() = uri.clone();
+            *request.headers_mut() = self.headers.clone();
+            add_headers(request.headers_mut());
+            self.session().name_in(request.headers_mut());
+            let response = self.http.request(request).await.map_err(|e| send_failure(&e))?;
+            match redirect(&uri, &response)? {
+                None => return Ok(response),
+                Some(moved) => {
+                    tracing::info!(target: "http", "the server is at {} now", moved.path());
+                    *self.uri.lock().unwrap_or_else(PoisonError::into_inner) = moved;
+                }
+            }
+        }
+        Err(status::refused("the server redirects in a circle", None))
+    }
+
+    async fn refusal(&self, response: Response<Incoming>, sent: &Sent<'_>) -> Failure {
+        let status = response.status();
+        let mut body = response.into_body();
+        let mut shown = Vec::new();
+        while shown.len() < status::MOST_READ
+            && let Some(Ok(frame)) = body.frame().await
+        {
+            shown.extend_from_slice(frame.data_ref().map_or(&[][..], |data| data));
+        }
+        shown.truncate(status::MOST_READ);
+        status::failure(status, &shown, sent)
+    }
+
+    fn adopt_session(&self, headers: &HeaderMap, opens_session: bool) {
+        let Some(id) = headers.get(SESSION_ID) else { return };
+        let mut session = self.session();
+        if opens_session || (!session.opened && session.id.is_none()) {
+            session.id = Some(id.clone());
+        }
+    }
+
+    fn log(&self, direction: &str, message: &Message) {
+        if tracing::enabled!(target: "wire", tracing::Level::DEBUG) {
+            let session = self.session().id.clone();
+            let session = session.as_ref().map_or("none".into(), |id| String::from_utf8_lossy(id.as_bytes()));
+            tracing::debug!(target: "wire", "{direction} {message} session={session}");
+            tracing::trace!(target: "wire", "{}", String::from_utf8_lossy(message.as_bytes()));
+        }
+    }
+
+    fn in_session(&self) -> bool {
+        self.session().id.is_some()
+    }
+
+    fn session(&self) -> MutexGuard<'_, Session> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Session {
+    fn name_in(&self, headers: &mut HeaderMap) {
+        if let Some(id) = &self.id {
+            headers.insert(SESSION_ID, id.clone());
+        }
+        if let Some(version) = &self.version {
+            headers.insert(PROTOCOL_VERSION, version.clone());
+        }
+    }
+}
+
+/// Why there is no stream.
+#[derive(Debug)]
+pub(super) enum Refusal {
+    /// The server has none (405), or not for us.
+    NotOffered(StatusCode),
+    /// Another one is open (409).
+    Taken,
+    SessionLost(String),
+    Failed(Failure),
+}
+
+pub(super) fn is_event_stream(response: &Response<Incoming>) -> bool {
+    media_type(response).is_some_and(|kind| kind.eq_ignore_ascii_case(EVENT_STREAM))
+}
+
+pub(super) fn media_type(response: &Response<Incoming>) -> Option<&str> {
+    let value = response.headers().get(CONTENT_TYPE)?.to_str().ok()?;
+    value.split(';').next().map(str::trim)
+}
+
+pub(super) fn to_uri(url: &Url) -> Result<Uri, ConnectError> {
+    let mut url = url.clone();
+    url.set_fragment(None);
+    let usable = matches!(url.scheme(), "http" | "https") && url.has_host();
+    url.as_str().parse().ok().filter(|_| usable).ok_or_else(|| ConnectError::Url(url.to_string()))
+}
+
+/// Where a redirect that keeps method and body (307, 308) leads. Only on the same origin: what we send may hold
+/// credentials, and goes nowhere the user did not name.
+fn redirect(from: &Uri, response: &Response<Incoming>) -> Result<Option<Uri>, Failure> {
+    let status = response.status();
+    if !status.is_redirection() || status == StatusCode::NOT_MODIFIED {
+        return Ok(None);
+    }
+    let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok()).unwrap_or_default();
+    let refuse = || {
+        let text = format!("HTTP {status}: the server redirects to {location:?}; connect to that URL if you trust it");
+        status::refused(&text, Some(status))
+    };
+    let base: Url = from.to_string().parse().map_err(|_| refuse())?;
+    let moved = base.join(location).map_err(|_| refuse())?;
+    let keeps = matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
+    if !keeps || moved.origin() != base.origin() {
+        return Err(refuse());
+    }
+    to_uri(&moved).map(Some).map_err(|_| refuse())
+}
+
+/// What became of a request for which there is no answer at all.
+fn send_failure(error: &hyper_util::client::legacy::Error) -> Failure {
+    // The outermost error says no more than that there is one.
+    let why = error.source().map_or_else(|| error.to_string(), chain);
+    if let Some(rustls::Error::InvalidCertificate(reason)) = find::<rustls::Error>(error) {
+        let text = format!("the server's certificate is not trusted: {reason:?}; --ca FILE adds an authority");
+        return status::refused(&text, None);
+    }
+    let never_sent = find::<hyper::Error>(error).is_some_and(hyper::Error::is_canceled);
+    if error.is_connect() || never_sent { Failure::Unreachable(why) } else { Failure::Interrupted(why) }
+}
+
+/// Looks for an error among the causes of another, also where `io::Error` hides it.
+fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(found) = error.downcast_ref::<T>() {
+            return Some(found);
+        }
+        let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        next = inner.map(|inner| inner as &(dyn Error + 'static)).or_else(|| error.source());
+    }
+    None
+}
+
+/// An error with its causes, each said once.
+pub(super) fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let said = cause.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
+        next = cause.source();
+    }
+    text
+}

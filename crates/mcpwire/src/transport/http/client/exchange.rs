@@ -1,0 +1,104 @@
+//! One request and its answer: a JSON body, or an event stream that is resumed when it is cut.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use http::{Response, StatusCode};
+use hyper::body::Incoming;
+use mcpwire_proto::session::backoff::Backoff;
+use mcpwire_proto::{Failure, Kind, Lane, Message};
+use tokio::time::sleep;
+
+use super::endpoint::{Endpoint, Refusal, is_event_stream, media_type};
+use super::status::refused;
+use super::stream::{self, Cursor, Ended};
+
+/// How long the answer to a request may take that the server took with a bare 202: some send it on the listening stream.
+const ACCEPTED_LIMIT: Duration = Duration::from_secs(30);
+/// The wait before a cut stream is resumed, if the server names none; and the bounds of what it may name.
+const RETRY: Duration = Duration::from_millis(500);
+const SHORTEST_RETRY: Duration = Duration::from_millis(10);
+const LONGEST_RETRY: Duration = Duration::from_secs(60);
+
+pub(super) async fn run(endpoint: Arc<Endpoint>, request: Message) {
+    if let Err(failure) = exchange(&endpoint, &request).await {
+        endpoint.report_failed(request, failure).await;
+    }
+}
+
+async fn exchange(endpoint: &Endpoint, request: &Message) -> Result<(), Failure> {
+    let response = endpoint.post(request).await?;
+    if is_event_stream(&response) {
+        // Boxed, so that the many requests answered with a plain body do not carry its room around.
+        return Box::pin(follow(endpoint, request, response)).await;
+    }
+    let media_type = media_type(&response).unwrap_or("no content type").to_owned();
+    let body = endpoint.read(response).await?;
+    if body.trim_ascii().is_empty() {
+        // Answered elsewhere by then, or not at all; whoever keeps the books will know.
+        sleep(ACCEPTED_LIMIT).await;
+        return Err(refused("the server accepted the request and never answered it", Some(StatusCode::ACCEPTED)));
+    }
+    let mut answered = false;
+    for message in stream::messages(body) {
+        let message = message.map_err(|rejected| {
+            refused(&format!("expected a JSON-RPC message, came {media_type}: {}", rejected.fault), None)
+        })?;
+        if let Kind::Error { id: None } = message.kind() {
+            return Err(Failure::Refused(message.payload().unwrap_or_default().into()));
+        }
+        answered |= stream::answers(&message, request.id());
+        stream::note_version(endpoint, &message);
+        endpoint.emit(lane(request), message).await;
+    }
+    if answered { Ok(()) } else { Err(refused("the server answered another request than it was asked", None)) }
+}
+
+/// Follows an event stream to the answer, across as many connections as it takes (2025-11-25, transports, resumability;
+/// a server may end a stream at will and let us poll).
+async fn follow(endpoint: &Endpoint, request: &Message, response: Response<Incoming>) -> Result<(), Failure> {
+    let lane = lane(request);
+    let mut cursor = Cursor::default();
+    let mut body = response.into_body();
+    loop {
+        let why = match stream::follow(endpoint, body, &lane, request.id(), &mut cursor).await {
+            Ended::Answered => return Ok(()),
+            Ended::TooLarge => return Err(refused(&stream::too_large(endpoint.max_message), None)),
+            Ended::Cut(why) => why,
+        };
+        if cursor.last_event_id.is_none() {
+            return Err(Failure::Interrupted(why));
+        }
+        tracing::debug!(target: "http", "{request}: {why}; resuming");
+        body = resume(endpoint, &cursor, &why).await?.into_body();
+    }
+}
+
+async fn resume(endpoint: &Endpoint, cursor: &Cursor, cut: &str) -> Result<Response<Incoming>, Failure> {
+    let started = Instant::now();
+    let mut backoff = Backoff::new(fastrand::u64(..));
+    let mut wait = cursor.retry.unwrap_or(RETRY).clamp(SHORTEST_RETRY, LONGEST_RETRY);
+    loop {
+        sleep(wait).await;
+        let why = match endpoint.get(cursor.last_event_id.as_ref()).await {
+            Ok(response) => return Ok(response),
+            Err(Refusal::SessionLost(why)) => {
+                endpoint.report_session_lost(why.clone()).await;
+                return Err(Failure::Interrupted(format!("{cut}; the session is gone: {why}")));
+            }
+            Err(Refusal::NotOffered(status)) => {
+                return Err(Failure::Interrupted(format!("{cut}; the server cannot resume it: HTTP {status}")));
+            }
+            Err(Refusal::Taken) => "another stream is open".to_owned(),
+            Err(Refusal::Failed(failure)) => failure.to_string(),
+        };
+        if started.elapsed() >= endpoint.resume_for {
+            return Err(Failure::Interrupted(format!("{cut}; and it could not be resumed: {why}")));
+        }
+        wait = backoff.next_wait();
+    }
+}
+
+fn lane(request: &Message) -> Lane {
+    request.id().cloned().map_or(Lane::Main, Lane::Request)
+}

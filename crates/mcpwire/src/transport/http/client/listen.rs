@@ -1,0 +1,44 @@
+//! The listening stream: what the server has to say by itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcpwire_proto::Lane;
+use mcpwire_proto::session::backoff::Backoff;
+use tokio::time::sleep;
+
+use super::endpoint::{Endpoint, Refusal};
+use super::stream::{self, Cursor};
+
+/// The wait before a stream that ended is opened again, if the server names none.
+const RETRY: Duration = Duration::from_secs(1);
+const LONGEST_RETRY: Duration = Duration::from_secs(60);
+
+/// Keeps the stream open for as long as the session lasts, if the server offers one.
+pub(super) async fn run(endpoint: Arc<Endpoint>) {
+    let mut cursor = Cursor::default();
+    let mut backoff = Backoff::new(fastrand::u64(..));
+    loop {
+        let wait = match endpoint.get(cursor.last_event_id.as_ref()).await {
+            Ok(response) => {
+                tracing::debug!(target: "http", "listening");
+                backoff.reset();
+                let ended = stream::follow(&endpoint, response.into_body(), &Lane::Main, None, &mut cursor).await;
+                tracing::debug!(target: "http", "the listening stream ended: {ended:?}");
+                cursor.retry.unwrap_or(RETRY).min(LONGEST_RETRY).max(backoff.next_wait())
+            }
+            Err(Refusal::NotOffered(status)) => {
+                return tracing::debug!(target: "http", "the server offers no listening stream: HTTP {status}");
+            }
+            Err(Refusal::Taken) => {
+                return tracing::debug!(target: "http", "the server has a listening stream open already");
+            }
+            Err(Refusal::SessionLost(why)) => return endpoint.report_session_lost(why).await,
+            Err(Refusal::Failed(failure)) => {
+                tracing::debug!(target: "http", "cannot listen: {failure}");
+                backoff.next_wait()
+            }
+        };
+        sleep(wait).await;
+    }
+}

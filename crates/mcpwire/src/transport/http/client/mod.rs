@@ -1,0 +1,182 @@
+//! A Streamable HTTP server (2025-03-26 to 2025-11-25) as a link: each message is POSTed, answers come as JSON or as
+//! event streams, and a GET stream brings what the server has to say by itself.
+//!
+//! Nothing is decided here about trying again: a message that did not get through is reported with what became of it.
+
+mod dial;
+mod endpoint;
+mod exchange;
+mod listen;
+mod status;
+mod stream;
+mod tls;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderMap;
+use mcpwire_proto::{Failure, Kind, Message, method};
+use tokio::sync::mpsc;
+use tokio::task::{self, AbortHandle, JoinHandle, JoinSet};
+use url::Url;
+
+use self::endpoint::Endpoint;
+use crate::link::{Link, Port};
+
+pub use self::dial::Proxy;
+pub use self::tls::Tls;
+
+/// How long an answer may still come for a request that was cancelled.
+const CANCEL_GRACE: Duration = Duration::from_secs(5);
+/// How long other messages wait for the server to take `notifications/initialized`.
+const INITIALIZED_LIMIT: Duration = Duration::from_secs(10);
+/// How long the goodbye may take.
+const DELETE_LIMIT: Duration = Duration::from_secs(2);
+/// The most notifications that wait for their turn; they are sent one after the other, to keep their order.
+const NOTIFICATIONS: usize = 256;
+
+/// Where to connect to, and how.
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub url: Url,
+    /// Sent with every request.
+    pub headers: HeaderMap,
+    pub tls: Tls,
+    pub proxy: Option<Proxy>,
+    /// The largest message taken from the server, in bytes.
+    pub max_message: usize,
+    /// How long to try to resume a stream that was cut.
+    pub resume_for: Duration,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    #[error("TLS settings: {0}")]
+    Tls(rustls::Error),
+    #[error("expected {0} in PEM form: {1}")]
+    Pem(&'static str, String),
+    #[error("expected an http or https URL with a host, came {0}")]
+    Url(String),
+}
+
+/// Makes the link. No connection is opened before the first message.
+///
+/// When the link is dropped the session is deleted on the server; the handle completes when that is done.
+pub fn connect(options: Options) -> Result<(Link, JoinHandle<()>), ConnectError> {
+    let (link, Port { tx, rx }) = Link::pair();
+    let endpoint = Arc::new(Endpoint::new(options, tx)?);
+    let (notify, notifications) = mpsc::channel(NOTIFICATIONS);
+    let notifier = task::spawn(send_in_order(Arc::clone(&endpoint), notifications));
+    let outbox = Outbox { endpoint, notify, exchanges: JoinSet::new(), under_way: HashMap::new(), listening: None };
+    let handle = task::spawn(async move {
+        outbox.run(rx).await;
+        let _ = notifier.await;
+    });
+    Ok((link, handle))
+}
+
+/// Takes messages and sees to it that each is sent.
+struct Outbox {
+    endpoint: Arc<Endpoint>,
+    notify: mpsc::Sender<Message>,
+    exchanges: JoinSet<()>,
+    /// The requests whose answers are being awaited.
+    under_way: HashMap<task::Id, (Message, AbortHandle)>,
+    listening: Option<JoinHandle<()>>,
+}
+
+impl Outbox {
+    async fn run(mut self, mut packets: mpsc::Receiver<mcpwire_proto::Packet>) {
+        loop {
+            tokio::select! {
+                biased;
+                Some(ended) = self.exchanges.join_next_with_id() => self.settle(ended).await,
+                packet = packets.recv() => match packet {
+                    Some(packet) => self.send(packet.message).await,
+                    None => break,
+                },
+            }
+        }
+        self.stop_listening();
+        self.exchanges.shutdown().await;
+        let _ = tokio::time::timeout(DELETE_LIMIT, self.endpoint.delete_session()).await;
+    }
+
+    async fn send(&mut self, message: Message) {
+        match message.kind() {
+            Kind::Request { method, .. } => {
+                if *method == method::INITIALIZE {
+                    self.stop_listening();
+                    self.endpoint.forget_session();
+                }
+                let exchange = exchange::run(Arc::clone(&self.endpoint), message.clone());
+                let handle = self.exchanges.spawn(exchange);
+                self.under_way.insert(handle.id(), (message, handle));
+            }
+            Kind::Notification { method } if *method == method::INITIALIZED => {
+                // Servers refuse requests until they have seen this one.
+                let _ = tokio::time::timeout(INITIALIZED_LIMIT, deliver(&self.endpoint, message)).await;
+                self.stop_listening();
+                self.listening = Some(task::spawn(listen::run(Arc::clone(&self.endpoint))));
+            }
+            Kind::Notification { method } if *method == method::CANCELLED => self.cancel(message),
+            Kind::Notification { .. } => {
+                let _ = self.notify.send(message).await;
+            }
+            Kind::Result { .. } | Kind::Error { .. } => {
+                let endpoint = Arc::clone(&self.endpoint);
+                self.exchanges.spawn(async move { deliver(&endpoint, message).await });
+            }
+        }
+    }
+
+    /// Some servers never end the stream of a cancelled request: we do.
+    fn cancel(&mut self, notification: Message) {
+        let cancelled = mcpwire_proto::session::legacy::cancelled_request(&notification);
+        let request = self.under_way.values().find(|(message, _)| message.id() == cancelled.as_ref());
+        let handle = request.map(|(_, handle)| handle.clone());
+        let endpoint = Arc::clone(&self.endpoint);
+        self.exchanges.spawn(async move {
+            deliver(&endpoint, notification).await;
+            if let Some(handle) = handle {
+                tokio::time::sleep(CANCEL_GRACE).await;
+                handle.abort();
+            }
+        });
+    }
+
+    /// An exchange reports its own outcome, unless it was ended from outside.
+    async fn settle(&mut self, ended: Result<(task::Id, ()), task::JoinError>) {
+        match ended {
+            Ok((id, ())) => {
+                self.under_way.remove(&id);
+            }
+            Err(error) => {
+                let Some((message, _)) = self.under_way.remove(&error.id()) else { return };
+                let why = if error.is_cancelled() { "it was cancelled" } else { "of a fault in mcpwire" };
+                self.endpoint.report_failed(message, Failure::Interrupted(why.into())).await;
+            }
+        }
+    }
+
+    fn stop_listening(&mut self) {
+        if let Some(listening) = self.listening.take() {
+            listening.abort();
+        }
+    }
+}
+
+async fn send_in_order(endpoint: Arc<Endpoint>, mut notifications: mpsc::Receiver<Message>) {
+    while let Some(message) = notifications.recv().await {
+        deliver(&endpoint, message).await;
+    }
+}
+
+/// Sends a message that has no answer.
+async fn deliver(endpoint: &Endpoint, message: Message) {
+    match endpoint.post(&message).await {
+        Ok(response) => stream::drain(endpoint, response).await,
+        Err(failure) => endpoint.report_failed(message, failure).await,
+    }
+}

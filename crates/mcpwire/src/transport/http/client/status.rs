@@ -1,0 +1,150 @@
+//! What an HTTP answer that is not a success means for the message that was sent.
+
+use http::StatusCode;
+use mcpwire_proto::{Failure, Id, Message, code};
+use serde_json::json;
+
+/// How much of an error's body is read, and how much of it is passed on.
+pub(super) const MOST_READ: usize = 64 * 1024;
+const MOST_SHOWN: usize = 300;
+
+/// What was sent, as far as the meaning of its failure depends on it.
+pub(super) struct Sent<'a> {
+    pub id: Option<&'a Id>,
+    pub opens_session: bool,
+    pub in_session: bool,
+}
+
+pub(super) fn failure(status: StatusCode, body: &[u8], sent: &Sent<'_>) -> Failure {
+    let reported = Message::parse(body.to_vec().into()).ok().filter(Message::is_response);
+    if let Some(error) = &reported
+        && error.id().is_some()
+        && error.id() == sent.id
+    {
+        return Failure::Refused(error.payload().unwrap_or_default().into());
+    }
+    let text = String::from_utf8_lossy(body);
+    if sent.in_session && !sent.opens_session && names_lost_session(status, &text) {
+        return Failure::SessionLost(describe(status, &text));
+    }
+    // A server that is starting, or a proxy before one that is: not yet, rather than no.
+    let starting =
+        matches!(status, StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT);
+    if starting && sent.opens_session {
+        return Failure::Unreachable(describe(status, &text));
+    }
+    match reported.as_ref().and_then(Message::payload) {
+        Some(error) => Failure::Refused(error.into()),
+        None => refused(&describe(status, &text), Some(status)),
+    }
+}
+
+/// A refusal in our own words.
+pub(super) fn refused(text: &str, status: Option<StatusCode>) -> Failure {
+    let mut error = json!({"code": code::INTERNAL_ERROR, "message": text});
+    if let Some(status) = status {
+        error["data"] = json!({"status": status.as_u16()});
+    }
+    Failure::Refused(error.to_string().into())
+}
+
+/// 404 is what the specification says (2025-03-26, transports, session management). Deployed servers also answer 400
+/// and name the session, or say that they were not initialized.
+fn names_lost_session(status: StatusCode, body: &str) -> bool {
+    let says = |words: &str| body.to_ascii_lowercase().contains(words);
+    match status {
+        StatusCode::NOT_FOUND => true,
+        StatusCode::BAD_REQUEST => says("session") || says("not initialized"),
+        _ => false,
+    }
+}
+
+fn describe(status: StatusCode, body: &str) -> String {
+    let advice = match status {
+        StatusCode::UNAUTHORIZED => "; the server wants credentials: give them with --header 'Authorization: Bearer …'",
+        StatusCode::FORBIDDEN => "; the server refuses access: check what is given with --header",
+        _ => "",
+    };
+    let shown = excerpt(body);
+    let colon = if shown.is_empty() { "" } else { ": " };
+    format!("HTTP {status}{advice}{colon}{shown}")
+}
+
+/// The beginning of a body, on one line.
+fn excerpt(body: &str) -> String {
+    let mut shown = String::new();
+    for word in body.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()) {
+        if !shown.is_empty() {
+            shown.push(' ');
+        }
+        shown.push_str(word);
+        if shown.chars().count() > MOST_SHOWN {
+            return shown.chars().take(MOST_SHOWN).chain("…".chars()).collect();
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(status: u16, body: &str, in_session: bool, opens_session: bool) -> Failure {
+        let id = Id::from(7);
+        let sent = Sent { id: Some(&id), opens_session, in_session };
+        failure(StatusCode::from_u16(status).unwrap(), body.as_bytes(), &sent)
+    }
+
+    #[test]
+    fn a_lost_session_is_told_from_other_refusals() {
+        let lost = |failure| matches!(failure, Failure::SessionLost(_));
+        assert!(lost(check(404, "", true, false)));
+        assert!(lost(check(400, "Bad Request: No valid Session ID provided", true, false)));
+        assert!(lost(check(
+            400,
+            r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Server not initialized"},"id":null}"#,
+            true,
+            false
+        )));
+        assert!(!lost(check(400, "bad JSON", true, false)));
+        assert!(!lost(check(404, "", false, false)));
+        assert!(!lost(check(404, "", true, true)));
+        assert!(!lost(check(500, "no session", true, false)));
+        let own = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"no such method"}}"#;
+        assert_eq!(
+            check(404, own, true, false),
+            Failure::Refused(r#"{"code":-32601,"message":"no such method"}"#.into())
+        );
+    }
+
+    #[test]
+    fn an_error_in_the_body_passes_as_it_is() {
+        let error = r#"{"code":-32000,"message":"x","data":1.10}"#;
+        for id in [r#","id":7"#, r#","id":null"#, ""] {
+            let body = format!(r#"{{"jsonrpc":"2.0","error":{error}{id}}}"#);
+            assert_eq!(check(500, &body, true, false), Failure::Refused(error.into()));
+        }
+    }
+
+    #[test]
+    fn other_bodies_are_shown_in_part() {
+        let Failure::Refused(error) = check(500, &format!("<h1>\n Oops  </h1>{}", "x".repeat(10_000)), true, false)
+        else {
+            panic!("not refused")
+        };
+        assert!(error.contains("HTTP 500 Internal Server Error: <h1> Oops </h1>xx"), "{error}");
+        assert!(error.contains(r#""status":500"#) && error.contains("-32603") && error.len() < 500, "{error}");
+    }
+
+    #[test]
+    fn missing_credentials_say_what_to_do() {
+        assert!(check(401, "", true, false).to_string().contains("--header 'Authorization"));
+        assert!(check(403, "", true, false).to_string().contains("--header"));
+    }
+
+    #[test]
+    fn a_server_that_is_starting_is_waited_for() {
+        assert!(matches!(check(503, "", false, true), Failure::Unreachable(_)));
+        assert!(matches!(check(503, "", true, false), Failure::Refused(_)));
+    }
+}

@@ -1,0 +1,147 @@
+//! Answers as they come: whole bodies and event streams become messages.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Response;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use mcpwire_proto::frame::sse::{SseDecoder, SseEvent};
+use mcpwire_proto::message::split_batch;
+use mcpwire_proto::{Fault, Id, Kind, Lane, Message, Rejected};
+use tokio::time::timeout;
+
+use super::endpoint::{Endpoint, chain, is_event_stream};
+
+/// How long a stream may stay open after its answer came. Ending it ourselves costs the connection.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// Where a stream stands, to go on from there when it was cut.
+#[derive(Debug, Default)]
+pub(super) struct Cursor {
+    pub(super) last_event_id: Option<Bytes>,
+    pub(super) retry: Option<Duration>,
+    /// Events that came since this was made.
+    pub(super) events: u64,
+}
+
+/// How a stream ended.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// The awaited answer came.
+    Answered,
+    /// It ended before that, for this reason.
+    Cut(String),
+    /// It held an event over the limit, which may have been the answer.
+    TooLarge,
+}
+
+/// Passes on the messages of an event stream until it ends.
+pub(super) async fn follow(
+    endpoint: &Endpoint,
+    mut body: Incoming,
+    lane: &Lane,
+    awaited: Option<&Id>,
+    cursor: &mut Cursor,
+) -> Ended {
+    let mut decoder = SseDecoder::new(endpoint.max_message);
+    let mut answered = false;
+    loop {
+        let frame = if answered {
+            match timeout(LINGER, body.frame()).await {
+                Ok(frame) => frame,
+                Err(_) => return Ended::Answered,
+            }
+        } else {
+            body.frame().await
+        };
+        let cut = match frame {
+            None => Some("the stream ended".to_owned()),
+            Some(Err(e)) => Some(chain(&e)),
+            Some(Ok(frame)) => {
+                decoder.push(frame.data_ref().map_or(&[][..], |data| data));
+                None
+            }
+        };
+        while let Some(event) = decoder.next_event() {
+            cursor.events += 1;
+            match event {
+                SseEvent::TooLarge if awaited.is_some() && !answered => return Ended::TooLarge,
+                SseEvent::TooLarge => tracing::warn!(target: "http", "skipped an event over the message limit"),
+                SseEvent::Event { name, data } if name.is_empty() || name == "message" => {
+                    answered |= pass_on(endpoint, lane, awaited, data).await;
+                }
+                SseEvent::Event { name, .. } => tracing::debug!(target: "http", "skipped an event named {name:?}"),
+            }
+        }
+        cursor.last_event_id = decoder.last_event_id().cloned().or(cursor.last_event_id.take());
+        cursor.retry = decoder.retry().or(cursor.retry);
+        match cut {
+            Some(_) if answered => return Ended::Answered,
+            Some(why) => return Ended::Cut(why),
+            None => {}
+        }
+    }
+}
+
+/// Passes on the messages in an event's data; tells whether the awaited answer is among them.
+async fn pass_on(endpoint: &Endpoint, lane: &Lane, awaited: Option<&Id>, data: Bytes) -> bool {
+    if data.trim_ascii().is_empty() {
+        return false; // a priming event (2025-11-25, transports, sending messages)
+    }
+    let mut answered = false;
+    for message in messages(data) {
+        match message {
+            Ok(message) => {
+                answered |= answers(&message, awaited);
+                note_version(endpoint, &message);
+                endpoint.emit(lane.clone(), message).await;
+            }
+            Err(rejected) => tracing::warn!(target: "http", "skipped what the server sent: {}", rejected.fault),
+        }
+    }
+    answered
+}
+
+/// The messages of a text: one, or the elements of an array.
+pub(super) fn messages(text: Bytes) -> Vec<Result<Message, Rejected>> {
+    match split_batch(&text) {
+        Some(parts) => parts.into_iter().map(Message::parse).collect(),
+        None => vec![Message::parse(text)],
+    }
+}
+
+pub(super) fn answers(message: &Message, awaited: Option<&Id>) -> bool {
+    message.is_response() && message.id().is_some() && message.id() == awaited
+}
+
+/// A result that names a protocol version is the answer to `initialize`.
+pub(super) fn note_version(endpoint: &Endpoint, message: &Message) {
+    if endpoint.awaits_version()
+        && matches!(message.kind(), Kind::Result { .. })
+        && let Some(version) = mcpwire_proto::session::legacy::protocol_version(message)
+    {
+        endpoint.note_version(&version);
+    }
+}
+
+/// Reads what came back for a message that has no answer. Mostly nothing; some servers use the chance to talk.
+pub(super) async fn drain(endpoint: &Endpoint, response: Response<Incoming>) {
+    if is_event_stream(&response) {
+        follow(endpoint, response.into_body(), &Lane::Main, None, &mut Cursor::default()).await;
+        return;
+    }
+    match endpoint.read(response).await {
+        Ok(body) if body.trim_ascii().is_empty() => {}
+        Ok(body) => {
+            for message in messages(body).into_iter().flatten() {
+                endpoint.emit(Lane::Main, message).await;
+            }
+        }
+        Err(failure) => tracing::debug!(target: "http", "an answer to a notification broke off: {failure}"),
+    }
+}
+
+pub(super) fn too_large(limit: usize) -> String {
+    Fault::TooLarge { limit }.to_string()
+}

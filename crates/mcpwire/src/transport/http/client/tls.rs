@@ -1,0 +1,112 @@
+//! Whom we trust, and who we are, on an https connection.
+
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+use super::ConnectError;
+
+/// What the user said about certificates, as PEM.
+#[derive(Clone, Default)]
+pub struct Tls {
+    /// Authorities trusted besides the system's.
+    pub authorities: Option<Vec<u8>>,
+    /// Our own certificate chain and its key.
+    pub identity: Option<(Vec<u8>, Vec<u8>)>,
+    /// Take any certificate.
+    pub insecure: bool,
+}
+
+impl std::fmt::Debug for Tls {
+    /// The identity holds a private key.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tls").field("insecure", &self.insecure).finish_non_exhaustive()
+    }
+}
+
+impl Tls {
+    /// The settings for a connection. The system's trust roots take some 20 ms to load, so a plain http target, which
+    /// never uses them, goes without.
+    pub(super) fn config(&self, secure: bool) -> Result<ClientConfig, ConnectError> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(ConnectError::Tls)?;
+        let config = if self.insecure {
+            config.dangerous().with_custom_certificate_verifier(Arc::new(TakeAny(provider)))
+        } else {
+            config.with_root_certificates(if secure { self.roots()? } else { RootCertStore::empty() })
+        };
+        let Some((chain, key)) = &self.identity else { return Ok(config.with_no_client_auth()) };
+        let chain = certificates(chain)?;
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(|e| ConnectError::Pem("a private key", e.to_string()))?;
+        config.with_client_auth_cert(chain, key).map_err(ConnectError::Tls)
+    }
+
+    fn roots(&self) -> Result<RootCertStore, ConnectError> {
+        let mut roots = RootCertStore::empty();
+        let system = rustls_native_certs::load_native_certs();
+        for error in &system.errors {
+            tracing::debug!(target: "http", "a system trust root was passed over: {error}");
+        }
+        roots.add_parsable_certificates(system.certs);
+        if let Some(authorities) = &self.authorities {
+            for certificate in certificates(authorities)? {
+                roots.add(certificate).map_err(ConnectError::Tls)?;
+            }
+        }
+        Ok(roots)
+    }
+}
+
+fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, ConnectError> {
+    let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    let certificates = certificates.map_err(|e| ConnectError::Pem("certificates", e.to_string()))?;
+    if certificates.is_empty() {
+        return Err(ConnectError::Pem("certificates", "found none".into()));
+    }
+    Ok(certificates)
+}
+
+/// For `--insecure`: any certificate will do. Signatures are still checked.
+#[derive(Debug)]
+struct TakeAny(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for TakeAny {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,4 @@
+//! Tests of the built binary against real sockets and processes.
+
+mod connect;
+mod support;
