@@ -39,8 +39,8 @@ pub struct Options {
     pub session_timeout: Duration,
     /// A request without an answer after this long gets a stream, which can be kept alive and resumed.
     pub stream_after: Duration,
-    /// Closes the stream of a request that has been open this long, so that the client comes back for the rest.
-    /// Only for clients of 2025-11-25 and later, which know to do so.
+    /// Closes the stream of a POST that has been open this long, so that the client comes back for the rest. Only for
+    /// clients of 2025-11-25 and later, which know to do so. The stream they come back to stays open.
     pub close_stream_after: Option<Duration>,
     /// How long a client should wait before it resumes a stream that ended.
     pub retry: Duration,

@@ -38,7 +38,7 @@ impl Session {
                 exchange.start_streaming(&mut context);
             }
             if let (Some(after), Some(feed)) = (close_after, exchange.feed())
-                && feed.attached_at().is_some_and(|at| at + after <= now)
+                && feed.opened_at().is_some_and(|at| at + after <= now)
             {
                 feed.detach();
             }
@@ -67,7 +67,7 @@ impl Session {
         for exchange in self.exchanges.values_mut() {
             next = exchange.streams_at(&self.options).map_or(next, |at| next.min(at));
             if let (Some(after), Some(feed)) = (close_after, exchange.feed()) {
-                next = feed.attached_at().map_or(next, |at| next.min(at + after));
+                next = feed.opened_at().map_or(next, |at| next.min(at + after));
             }
         }
         next
