@@ -16,7 +16,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let address = std::env::args().skip_while(|arg| arg != "--http").nth(1).unwrap_or("127.0.0.1:0".to_owned());
     let listener = TcpListener::bind(&address).await?;
     // Clients of 2025-11-25 know to come back for the answer; the conformance suite checks that a server makes them.
-    let options = Options { close_stream_after: Some(Duration::from_millis(300)), ..Options::default() };
+    let options = Options {
+        stream_after: Duration::from_millis(100),
+        close_stream_after: Some(Duration::from_millis(300)),
+        ..Options::default()
+    };
     writeln!(io::stdout(), "http://{}{}", listener.local_addr()?, options.path)?;
     let stop = shutdown::requested()?;
     reference::host(listener, options, Shared::default(), async { drop(stop.await) }).await;

@@ -2,7 +2,7 @@
 
 mod errors;
 mod lifecycle;
-
+mod network;
 mod recovery;
 mod streams;
 mod wire;

@@ -1,12 +1,14 @@
 //! An HTTP server that does just what a test tells it, request by request.
 
 use std::net::SocketAddr;
+use std::pin::Pin;
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
 
 use super::within;
 
@@ -17,14 +19,18 @@ pub struct Script {
     _listening: JoinSet<()>,
 }
 
+/// A connection, plain or not.
+pub type Stream = Pin<Box<dyn Io>>;
+pub trait Io: AsyncRead + AsyncWrite + Send {}
+impl<T: AsyncRead + AsyncWrite + Send> Io for T {}
+
 /// A request, and the connection to answer it on.
-#[derive(Debug)]
 pub struct Exchange {
     pub method: String,
     pub target: String,
     pub headers: Vec<(String, String)>,
     pub body: String,
-    stream: TcpStream,
+    pub stream: Stream,
     again: mpsc::Sender<Exchange>,
 }
 
@@ -33,8 +39,16 @@ impl Script {
         Script::start_at("127.0.0.1:0".parse().unwrap()).await
     }
 
+    pub async fn start_tls(acceptor: TlsAcceptor) -> Script {
+        Script::listen("127.0.0.1:0".parse().unwrap(), Some(acceptor)).await
+    }
+
     /// Starts at an address where another one was before.
     pub async fn start_at(address: SocketAddr) -> Script {
+        Script::listen(address, None).await
+    }
+
+    async fn listen(address: SocketAddr, tls: Option<TlsAcceptor>) -> Script {
         let socket = tokio::net::TcpSocket::new_v4().unwrap();
         socket.set_reuseaddr(true).unwrap();
         socket.bind(address).expect("the address is free");
@@ -44,7 +58,18 @@ impl Script {
         let mut listening = JoinSet::new();
         listening.spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(receive(stream, tx.clone()));
+                let (tls, tx) = (tls.clone(), tx.clone());
+                tokio::spawn(async move {
+                    match tls {
+                        None => receive(Box::pin(stream), tx).await,
+                        // A handshake that fails is for the other side to tell.
+                        Some(tls) => {
+                            if let Ok(stream) = tls.accept(stream).await {
+                                receive(Box::pin(stream), tx).await;
+                            }
+                        }
+                    }
+                });
             }
         });
         Script { address, requests, _listening: listening }
@@ -83,7 +108,7 @@ impl Script {
     }
 }
 
-async fn receive(mut stream: TcpStream, requests: mpsc::Sender<Exchange>) {
+async fn receive(mut stream: Stream, requests: mpsc::Sender<Exchange>) {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         tokio::select! {

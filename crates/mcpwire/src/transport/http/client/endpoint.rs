@@ -32,18 +32,16 @@ pub(super) struct Endpoint {
     http: Client<HttpsConnector<Dial>, Full<Bytes>>,
     /// Moves when the server redirects us.
     uri: Mutex<Uri>,
-    headers: HeaderMap,
     session: Mutex<Session>,
     events: mpsc::Sender<Event>,
     pub(super) max_message: usize,
     pub(super) resume_for: Duration,
 }
 
-/// What names our session in the headers of a request.
-#[derive(Debug, Default, Clone)]
+/// Our session, and the headers that every request in it carries.
+#[derive(Debug)]
 struct Session {
-    id: Option<HeaderValue>,
-    version: Option<HeaderValue>,
+    headers: HeaderMap,
     /// An `initialize` was sent: from then on only its answer names a session.
     opened: bool,
 }
@@ -58,6 +56,8 @@ impl Endpoint {
         }
         let user_agent = HeaderValue::from_static(concat!("mcpwire/", env!("CARGO_PKG_VERSION")));
         headers.entry(USER_AGENT).or_insert(user_agent);
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
         let connector = HttpsConnectorBuilder::new()
             .with_tls_config(tls.config(secure)?)
             .https_or_http()
@@ -69,8 +69,8 @@ impl Endpoint {
             .pool_idle_timeout(IDLE_LIMIT)
             .http2_keep_alive_interval(PING_INTERVAL)
             .build(connector);
-        let (uri, session) = (Mutex::new(uri), Mutex::default());
-        Ok(Endpoint { http, uri, headers, session, events, max_message, resume_for })
+        let session = Mutex::new(Session { headers, opened: false });
+        Ok(Endpoint { http, uri: Mutex::new(uri), session, events, max_message, resume_for })
     }
 
     /// Sends a message. An answer that is no success has become a failure.
@@ -78,11 +78,7 @@ impl Endpoint {
         let opens_session = message.is(method::INITIALIZE);
         self.log("client -> server", message);
         let in_session = self.in_session();
-        let headers = |headers: &mut HeaderMap| {
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
-            headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
-        };
-        let response = self.request(Method::POST, headers, message.as_bytes()).await?;
+        let response = self.request(Method::POST, |_| {}, message.as_bytes()).await?;
         if response.status().is_success() {
             self.adopt_session(response.headers(), opens_session);
             return Ok(response);
@@ -96,6 +92,7 @@ impl Endpoint {
         let in_session = self.in_session();
         let last_event_id = last_event_id.and_then(|id| HeaderValue::from_bytes(id).ok());
         let headers = |headers: &mut HeaderMap| {
+            headers.remove(CONTENT_TYPE);
             headers.insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
             if let Some(id) = &last_event_id {
                 headers.insert(LAST_EVENT_ID, id.clone());
@@ -128,17 +125,22 @@ impl Endpoint {
     }
 
     pub(super) fn forget_session(&self) {
-        *self.session() = Session { opened: true, ..Session::default() };
+        let mut session = self.session();
+        session.headers.remove(SESSION_ID);
+        session.headers.remove(PROTOCOL_VERSION);
+        session.opened = true;
     }
 
     pub(super) fn awaits_version(&self) -> bool {
         let session = self.session();
-        session.opened && session.version.is_none()
+        session.opened && !session.headers.contains_key(PROTOCOL_VERSION)
     }
 
     /// The answer to `initialize` says which version is spoken from now on.
     pub(super) fn note_version(&self, version: &str) {
-        self.session().version = HeaderValue::from_str(version).ok();
+        if let Ok(version) = HeaderValue::from_str(version) {
+            self.session().headers.insert(PROTOCOL_VERSION, version);
+        }
     }
 
     pub(super) async fn emit(&self, lane: Lane, message: Message) {
@@ -180,11 +182,11 @@ impl Endpoint {
         Ok(whole.freeze())
     }
 
-    /// Sends a request with our headers, the session's, and those it adds itself.
+    /// Sends a request with the headers of the session, changed as this request needs.
     async fn request(
         &self,
         method: Method,
-        add_headers: impl Fn(&mut HeaderMap),
+        change_headers: impl Fn(&mut HeaderMap),
         body: &Bytes,
     ) -> Result<Response<Incoming>, Failure> {
         for _ in 0..=MOST_REDIRECTS {
@@ -192,9 +194,8 @@ impl Endpoint {
             let mut request = Request::new(Full::new(body.clone()));
             *request.method_mut() = method.clone();
             *request.uri_mut() = uri.clone();
-            *request.headers_mut() = self.headers.clone();
-            add_headers(request.headers_mut());
-            self.session().name_in(request.headers_mut());
+            *request.headers_mut() = self.session().headers.clone();
+            change_headers(request.headers_mut());
             let response = self.http.request(request).await.map_err(|e| send_failure(&e))?;
             match redirect(&uri, &response)? {
                 None => return Ok(response),
@@ -223,14 +224,14 @@ impl Endpoint {
     fn adopt_session(&self, headers: &HeaderMap, opens_session: bool) {
         let Some(id) = headers.get(SESSION_ID) else { return };
         let mut session = self.session();
-        if opens_session || (!session.opened && session.id.is_none()) {
-            session.id = Some(id.clone());
+        if opens_session || (!session.opened && !session.headers.contains_key(SESSION_ID)) {
+            session.headers.insert(SESSION_ID, id.clone());
         }
     }
 
     fn log(&self, direction: &str, message: &Message) {
         if tracing::enabled!(target: "wire", tracing::Level::DEBUG) {
-            let session = self.session().id.clone();
+            let session = self.session().headers.get(SESSION_ID).cloned();
             let session = session.as_ref().map_or("none".into(), |id| String::from_utf8_lossy(id.as_bytes()));
             tracing::debug!(target: "wire", "{direction} {message} session={session}");
             tracing::trace!(target: "wire", "{}", String::from_utf8_lossy(message.as_bytes()));
@@ -238,22 +239,11 @@ impl Endpoint {
     }
 
     fn in_session(&self) -> bool {
-        self.session().id.is_some()
+        self.session().headers.contains_key(SESSION_ID)
     }
 
     fn session(&self) -> MutexGuard<'_, Session> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Session {
-    fn name_in(&self, headers: &mut HeaderMap) {
-        if let Some(id) = &self.id {
-            headers.insert(SESSION_ID, id.clone());
-        }
-        if let Some(version) = &self.version {
-            headers.insert(PROTOCOL_VERSION, version.clone());
-        }
     }
 }
 

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use http::header::CONTENT_TYPE;
 use http::{Response, StatusCode};
 use hyper::body::Incoming;
 use mcpwire_proto::session::backoff::Backoff;
 use mcpwire_proto::{Failure, Kind, Lane, Message};
 use tokio::time::sleep;
 
-use super::endpoint::{Endpoint, Refusal, is_event_stream, media_type};
+use super::endpoint::{Endpoint, Refusal, is_event_stream};
 use super::status::refused;
 use super::stream::{self, Cursor, Ended};
 
@@ -18,6 +19,9 @@ const ACCEPTED_LIMIT: Duration = Duration::from_secs(30);
 /// The wait before a cut stream is resumed, if the server names none; and the bounds of what it may name.
 const RETRY: Duration = Duration::from_millis(500);
 const SHORTEST_RETRY: Duration = Duration::from_millis(10);
+/// How long a resumed stream may be silent. server-everything sends what comes after the replay nowhere but on the next
+/// resumption; asking again costs other servers nothing.
+const PATIENCE: Duration = Duration::from_secs(30);
 const LONGEST_RETRY: Duration = Duration::from_secs(60);
 
 pub(super) async fn run(endpoint: Arc<Endpoint>, request: Message) {
@@ -32,7 +36,7 @@ async fn exchange(endpoint: &Endpoint, request: &Message) -> Result<(), Failure>
         // Boxed, so that the many requests answered with a plain body do not carry its room around.
         return Box::pin(follow(endpoint, request, response)).await;
     }
-    let media_type = media_type(&response).unwrap_or("no content type").to_owned();
+    let content_type = response.headers().get(CONTENT_TYPE).cloned();
     let body = endpoint.read(response).await?;
     if body.trim_ascii().is_empty() {
         // Answered elsewhere by then, or not at all; whoever keeps the books will know.
@@ -42,7 +46,7 @@ async fn exchange(endpoint: &Endpoint, request: &Message) -> Result<(), Failure>
     let mut answered = false;
     for message in stream::messages(body) {
         let message = message.map_err(|rejected| {
-            refused(&format!("expected a JSON-RPC message, came {media_type}: {}", rejected.fault), None)
+            refused(&format!("expected a JSON-RPC message, came {content_type:?}: {}", rejected.fault), None)
         })?;
         if let Kind::Error { id: None } = message.kind() {
             return Err(Failure::Refused(message.payload().unwrap_or_default().into()));
@@ -60,8 +64,9 @@ async fn follow(endpoint: &Endpoint, request: &Message, response: Response<Incom
     let lane = lane(request);
     let mut cursor = Cursor::default();
     let mut body = response.into_body();
+    let mut patience = None;
     loop {
-        let why = match stream::follow(endpoint, body, &lane, request.id(), &mut cursor).await {
+        let why = match stream::follow(endpoint, body, &lane, request.id(), &mut cursor, patience).await {
             Ended::Answered => return Ok(()),
             Ended::TooLarge => return Err(refused(&stream::too_large(endpoint.max_message), None)),
             Ended::Cut(why) => why,
@@ -71,6 +76,7 @@ async fn follow(endpoint: &Endpoint, request: &Message, response: Response<Incom
         }
         tracing::debug!(target: "http", "{request}: {why}; resuming");
         body = resume(endpoint, &cursor, &why).await?.into_body();
+        patience = Some(PATIENCE);
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) async fn run(endpoint: Arc<Endpoint>) {
             Ok(response) => {
                 tracing::debug!(target: "http", "listening");
                 backoff.reset();
-                let ended = stream::follow(&endpoint, response.into_body(), &Lane::Main, None, &mut cursor).await;
+                let ended = stream::follow(&endpoint, response.into_body(), &Lane::Main, None, &mut cursor, None).await;
                 tracing::debug!(target: "http", "the listening stream ended: {ended:?}");
                 cursor.retry.unwrap_or(RETRY).min(LONGEST_RETRY).max(backoff.next_wait())
             }

@@ -21,8 +21,6 @@ const LINGER: Duration = Duration::from_secs(1);
 pub(super) struct Cursor {
     pub(super) last_event_id: Option<Bytes>,
     pub(super) retry: Option<Duration>,
-    /// Events that came since this was made.
-    pub(super) events: u64,
 }
 
 /// How a stream ended.
@@ -36,24 +34,26 @@ pub(super) enum Ended {
     TooLarge,
 }
 
-/// Passes on the messages of an event stream until it ends.
+/// Passes on the messages of an event stream until it ends, or is silent for longer than `patience`.
 pub(super) async fn follow(
     endpoint: &Endpoint,
     mut body: Incoming,
     lane: &Lane,
     awaited: Option<&Id>,
     cursor: &mut Cursor,
+    patience: Option<Duration>,
 ) -> Ended {
     let mut decoder = SseDecoder::new(endpoint.max_message);
     let mut answered = false;
     loop {
-        let frame = if answered {
-            match timeout(LINGER, body.frame()).await {
+        let limit = if answered { Some(LINGER) } else { patience };
+        let frame = match limit {
+            None => body.frame().await,
+            Some(limit) => match timeout(limit, body.frame()).await {
                 Ok(frame) => frame,
-                Err(_) => return Ended::Answered,
-            }
-        } else {
-            body.frame().await
+                Err(_) if answered => return Ended::Answered,
+                Err(_) => return Ended::Cut("the stream is silent".into()),
+            },
         };
         let cut = match frame {
             None => Some("the stream ended".to_owned()),
@@ -64,7 +64,6 @@ pub(super) async fn follow(
             }
         };
         while let Some(event) = decoder.next_event() {
-            cursor.events += 1;
             match event {
                 SseEvent::TooLarge if awaited.is_some() && !answered => return Ended::TooLarge,
                 SseEvent::TooLarge => tracing::warn!(target: "http", "skipped an event over the message limit"),
@@ -128,7 +127,7 @@ pub(super) fn note_version(endpoint: &Endpoint, message: &Message) {
 /// Reads what came back for a message that has no answer. Mostly nothing; some servers use the chance to talk.
 pub(super) async fn drain(endpoint: &Endpoint, response: Response<Incoming>) {
     if is_event_stream(&response) {
-        follow(endpoint, response.into_body(), &Lane::Main, None, &mut Cursor::default()).await;
+        follow(endpoint, response.into_body(), &Lane::Main, None, &mut Cursor::default(), None).await;
         return;
     }
     match endpoint.read(response).await {
