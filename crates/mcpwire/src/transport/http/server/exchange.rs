@@ -94,7 +94,9 @@ impl Exchange {
 
     /// Turns the response into a stream, if it is not one yet and the client takes one.
     pub(super) fn start_streaming(&mut self, context: &mut Context<'_>) {
-        if !matches!(self.state, State::Waiting { .. }) || !self.accepts.events {
+        // A client that is gone by now has nothing to resume from.
+        let waits = matches!(&self.state, State::Waiting { reply, .. } if !reply.is_closed());
+        if !waits || !self.accepts.events {
             return;
         }
         let State::Waiting { reply, answers } = std::mem::replace(&mut self.state, State::Over) else { return };
@@ -114,8 +116,8 @@ impl Exchange {
 
     /// When the response becomes a stream if nothing else happens.
     pub(super) fn streams_at(&self, options: &Options) -> Option<Instant> {
-        let waits = matches!(self.state, State::Waiting { .. }) && self.accepts.events;
-        waits.then(|| self.since + options.stream_after)
+        let waits = matches!(&self.state, State::Waiting { reply, .. } if !reply.is_closed());
+        (waits && self.accepts.events).then(|| self.since + options.stream_after)
     }
 
     pub(super) fn feed(&mut self) -> Option<&mut Feed> {

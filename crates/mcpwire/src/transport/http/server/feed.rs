@@ -15,12 +15,14 @@ pub(super) struct Feed {
     /// The number of the newest event that was handed to a connection.
     handed: u64,
     outlet: Option<Outlet>,
-    attached_at: Instant,
+    /// When the first connection was attached, if one ever was.
+    opened_at: Option<Instant>,
+    resumed: bool,
 }
 
 impl Feed {
     pub(super) fn new(stream: u64) -> Feed {
-        Feed { stream, sequence: 0, handed: 0, outlet: None, attached_at: Instant::now() }
+        Feed { stream, sequence: 0, handed: 0, outlet: None, opened_at: None, resumed: false }
     }
 
     pub(super) fn push(&mut self, data: Bytes, log: &mut EventLog) {
@@ -39,8 +41,14 @@ impl Feed {
     /// that was attached before ends.
     pub(super) fn attach(&mut self, outlet: Outlet, after: u64, log: &EventLog) {
         self.outlet = None;
-        self.attached_at = Instant::now();
+        self.resumed = self.opened_at.is_some();
+        self.opened_at.get_or_insert_with(Instant::now);
+        let mut expected = after + 1;
         for record in log.after(EventId { stream: self.stream, sequence: after }) {
+            if record.id.sequence != expected {
+                tracing::warn!(target: "http", after = %record.id, "events were lost: the log of the session is too small for them");
+            }
+            expected = record.id.sequence + 1;
             if !outlet.offer(record) {
                 return;
             }
@@ -54,13 +62,22 @@ impl Feed {
         self.outlet = None;
     }
 
-    /// When the connection that is attached now was attached.
-    pub(super) fn attached_at(&self) -> Option<Instant> {
-        self.outlet.as_ref().filter(|outlet| outlet.is_open()).map(|_| self.attached_at)
+    /// When its connection was attached, if it is still the first one.
+    pub(super) fn opened_at(&self) -> Option<Instant> {
+        self.opened_at.filter(|_| self.is_attached() && !self.resumed)
+    }
+
+    /// Waits until the connection that was attached has gone; without end if there never was one.
+    pub(super) async fn left(&self) {
+        match &self.outlet {
+            Some(outlet) => outlet.closed().await,
+            None if self.opened_at.is_some() => {}
+            None => std::future::pending().await,
+        }
     }
 
     pub(super) fn is_attached(&self) -> bool {
-        self.attached_at().is_some()
+        self.outlet.as_ref().is_some_and(Outlet::is_open)
     }
 
     /// Where a connection that was told of no event begins.

@@ -1,16 +1,54 @@
-//! Who may talk to us: `Host` and `Origin` of every request, against web pages that reach for local servers.
+//! Who may talk to us: `Host` and `Origin` of every request, against web pages that reach for local servers, and the
+//! token, if there is one.
 
+use std::fmt;
 use std::net::IpAddr;
 
-use http::header::{HOST, ORIGIN};
+use http::header::{AUTHORIZATION, HOST, ORIGIN, WWW_AUTHENTICATE};
 use http::request::Parts;
 use http::{HeaderValue, StatusCode};
+
+use subtle::ConstantTimeEq;
 
 use super::answer::Refusal;
 use super::options::Options;
 
+/// A bearer token. It is compared in constant time and never shown.
+#[derive(Clone)]
+pub struct Token(String);
+
+impl Token {
+    /// `None` if the text cannot be a token: it is empty, or has characters that a header cannot carry (RFC 6750).
+    pub fn new(text: &str) -> Option<Token> {
+        (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())).then(|| Token(text.to_owned()))
+    }
+
+    fn is(&self, other: &str) -> bool {
+        self.0.as_bytes().ct_eq(other.as_bytes()).into()
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+/// Checks that a request carries the token.
+pub(super) fn check_token(request: &Parts, options: &Options) -> Result<(), Refusal> {
+    let Some(token) = &options.token else { return Ok(()) };
+    let given = request.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let given =
+        given.and_then(|value| value.split_once(' ')).filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+    if given.is_some_and(|(_, given)| token.is(given.trim())) {
+        return Ok(());
+    }
+    let text = "expected the header Authorization: Bearer TOKEN with the token of this server";
+    Err(Refusal::new(StatusCode::UNAUTHORIZED, text).with(WWW_AUTHENTICATE, "Bearer"))
+}
+
 /// Checks a request before anything else is done with it (2025-11-25, Transports, Security Warning).
-pub(super) fn check(request: &Parts, options: &Options) -> Result<(), Refusal> {
+pub(super) fn check_source(request: &Parts, options: &Options) -> Result<(), Refusal> {
     let host = match (request.headers.get(HOST), request.uri.authority()) {
         (Some(host), _) => host.to_str().unwrap_or_default(),
         (None, Some(authority)) => authority.as_str(),

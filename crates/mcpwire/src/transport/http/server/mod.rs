@@ -2,11 +2,14 @@
 //! [`Link`]; who serves it is left to the caller.
 
 mod answer;
+mod cors;
 mod exchange;
 mod feed;
 mod guard;
+mod legacy;
 mod log;
 mod options;
+mod patience;
 mod post;
 mod router;
 mod session;
@@ -29,7 +32,9 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::link::Link;
+pub use guard::Token;
 pub use options::Options;
+use patience::Patience;
 use table::Table;
 
 /// The largest head of a request, in bytes.
@@ -134,6 +139,7 @@ async fn connect(stream: TcpStream, front: Arc<Front>) {
     let mut stage = front.stage.clone();
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(front.options.header_timeout).max_header_size(LARGEST_HEAD);
+    let stream = Patience::new(stream, front.options.write_timeout);
     let service = service_fn(move |request| {
         let front = front.clone();
         async move { Ok::<_, Infallible>(router::route(front, request).await) }

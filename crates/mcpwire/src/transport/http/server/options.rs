@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use mcpwire_proto::frame::DEFAULT_LIMIT;
 
+use super::guard::Token;
+
 /// Limits, times and names of the HTTP front.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -13,6 +15,10 @@ pub struct Options {
     pub allowed_hosts: Vec<String>,
     /// Origins allowed beside the loopback ones: `scheme://name[:port]`, or `*` for all.
     pub allowed_origins: Vec<String>,
+    /// The bearer token that every request must carry, if one must.
+    pub token: Option<Token>,
+    /// Whether clients of 2024-11-05 are served too, at `/sse` and `/messages`.
+    pub http_with_sse: bool,
     /// The largest request body, in bytes.
     pub max_message: usize,
     /// How many connections are open at once; more wait to be accepted.
@@ -27,12 +33,14 @@ pub struct Options {
     pub header_timeout: Duration,
     /// How long a request body may pause.
     pub body_timeout: Duration,
+    /// How long a client may read nothing while there is something to read.
+    pub write_timeout: Duration,
     /// How long the taker of the links may take to accept a new session.
     pub session_timeout: Duration,
     /// A request without an answer after this long gets a stream, which can be kept alive and resumed.
     pub stream_after: Duration,
-    /// Closes the stream of a request that has been open this long, so that the client comes back for the rest.
-    /// Only for clients of 2025-11-25 and later, which know to do so.
+    /// Closes the stream of a POST that has been open this long, so that the client comes back for the rest. Only for
+    /// clients of 2025-11-25 and later, which know to do so. The stream they come back to stays open.
     pub close_stream_after: Option<Duration>,
     /// How long a client should wait before it resumes a stream that ended.
     pub retry: Duration,
@@ -57,6 +65,8 @@ impl Default for Options {
             path: "/mcp".to_owned(),
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
+            token: None,
+            http_with_sse: false,
             max_message: DEFAULT_LIMIT,
             max_connections: 4096,
             max_sessions: 1000,
@@ -64,6 +74,7 @@ impl Default for Options {
             session_idle: Duration::from_secs(30 * 60),
             header_timeout: Duration::from_secs(60),
             body_timeout: Duration::from_secs(30),
+            write_timeout: Duration::from_secs(60),
             session_timeout: Duration::from_secs(10),
             stream_after: Duration::from_secs(5),
             close_stream_after: None,

@@ -14,7 +14,7 @@ use tokio::time::{Duration, timeout};
 use super::answer::{Answer, Body, Refusal};
 use super::exchange::Accepts;
 use super::router::{accepts, find_session, text_of};
-use super::session::{self, Command, Handle, Post};
+use super::session::{self, Command, Handle, Manner, Post};
 use super::table::SessionId;
 use super::{Front, Stage};
 use crate::transport::http::{EVENT_STREAM, JSON, SESSION_ID};
@@ -30,16 +30,12 @@ pub(super) async fn serve(front: &Front, head: &Parts, body: Incoming) -> Result
         let text = format!("expected Accept to name {JSON} and {EVENT_STREAM}");
         return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, &text));
     }
-    if !is_json(head) {
-        return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, &format!("expected Content-Type {JSON}")));
-    }
     let session = text_of(head, SESSION_ID)?.map(|_| find_session(front, head)).transpose()?;
     let text = read(front, head, body).await?;
     if let Some(parts) = split_batch(&text) {
         return serve_batch(find_session(front, head)?, parts, accepts).await;
     }
-    let message = Message::parse(text)
-        .map_err(|Rejected { id, fault }| Refusal::fault(StatusCode::BAD_REQUEST, id.as_ref(), &fault))?;
+    let message = parse(text)?;
     let opens = message.is_request() && message.is(method::INITIALIZE);
     let (session, id) = match session {
         Some(_) if opens => {
@@ -47,10 +43,10 @@ pub(super) async fn serve(front: &Front, head: &Parts, body: Incoming) -> Result
             return Err(Refusal::fault(StatusCode::BAD_REQUEST, message.id(), &fault));
         }
         Some(session) => (session, None),
-        None if opens => open_session(front).await.map(|(session, id)| (session, Some(id)))?,
+        None if opens => open_session(front, |_| Manner::Streamable).await.map(|(session, id)| (session, Some(id)))?,
         None => (find_session(front, head)?, None),
     };
-    let answer = ask(&session, vec![message], Vec::new(), false, accepts).await;
+    let answer = send(&session, vec![message], Vec::new(), false, accepts).await;
     let opened = matches!(answer, Answer::Events(_)) || session.version().is_some();
     let mut response = answer.into_response();
     if let Some(id) = id.filter(|_| opened)
@@ -82,20 +78,35 @@ async fn serve_batch(session: Handle, parts: Vec<Bytes>, accepts: Accepts) -> Re
             Err(Rejected { id, fault }) => rejected.push(fault.to_message(id.as_ref()).as_bytes().clone()),
         }
     }
-    Ok(ask(&session, messages, rejected, true, accepts).await.into_response())
+    Ok(send(&session, messages, rejected, true, accepts).await.into_response())
 }
 
-async fn ask(session: &Handle, messages: Vec<Message>, rejected: Vec<Bytes>, batch: bool, accepts: Accepts) -> Answer {
+pub(super) async fn send(
+    session: &Handle,
+    messages: Vec<Message>,
+    rejected: Vec<Bytes>,
+    batch: bool,
+    accepts: Accepts,
+) -> Answer {
     session.ask(|reply| Command::Post(Post { messages, rejected, batch, accepts, reply })).await
 }
 
-async fn open_session(front: &Front) -> Result<(Handle, SessionId), Refusal> {
+pub(super) fn parse(text: Bytes) -> Result<Message, Refusal> {
+    let refuse = |Rejected { id, fault }| Refusal::fault(StatusCode::BAD_REQUEST, id.as_ref(), &fault);
+    Message::parse(text).map_err(refuse)
+}
+
+/// Opens a session and gives its link away.
+pub(super) async fn open_session(
+    front: &Front,
+    manner: impl FnOnce(&SessionId) -> Manner,
+) -> Result<(Handle, SessionId), Refusal> {
     let unavailable = |text: &str| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, text);
     if *front.stage.borrow() != Stage::Running {
         return Err(unavailable("the server is shutting down"));
     }
     let id = SessionId::random().map_err(|_| unavailable("no session id could be made"))?;
-    let (session, handle, link) = session::open(front.options.clone(), front.stage.clone());
+    let (session, handle, link) = session::open(front.options.clone(), manner(&id), front.stage.clone());
     if !front.table.insert(id.clone(), handle.clone()) {
         let limit = front.options.max_sessions;
         return Err(unavailable(&format!("too many sessions: the limit is {limit} (--max-sessions sets it)")));
@@ -121,7 +132,10 @@ fn is_json(head: &Parts) -> bool {
 }
 
 /// Reads a body within the limits on its size and on its pauses. One that comes in one piece is not copied.
-async fn read(front: &Front, head: &Parts, mut body: Incoming) -> Result<Bytes, Refusal> {
+pub(super) async fn read(front: &Front, head: &Parts, mut body: Incoming) -> Result<Bytes, Refusal> {
+    if !is_json(head) {
+        return Err(Refusal::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, &format!("expected Content-Type {JSON}")));
+    }
     let limit = front.options.max_message;
     let too_large = || Refusal::fault(StatusCode::PAYLOAD_TOO_LARGE, None, &Fault::TooLarge { limit });
     let announced = head.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use http::header::{ACCEPT, ALLOW, HeaderName};
+use http::header::{ACCEPT, ALLOW, HeaderName, ORIGIN};
 use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
@@ -11,28 +11,53 @@ use mcpwire_proto::version::SESSION_ERA;
 use super::answer::{Answer, Body, Refusal, empty};
 use super::exchange::Accepts;
 use super::session::{Command, Handle};
-use super::{Front, guard, post};
+use super::{Front, cors, guard, legacy, post};
 use crate::transport::http::{EVENT_STREAM, JSON, LAST_EVENT_ID, PROTOCOL_VERSION, SESSION_ID};
 
 pub(super) async fn route(front: Arc<Front>, request: Request<Incoming>) -> Response<Body> {
     let (head, body) = request.into_parts();
-    let outcome = match guard::check(&head, &front.options) {
+    if let Err(refusal) = guard::check_source(&head, &front.options) {
+        return refusal.into_response();
+    }
+    let origin = head.headers.get(ORIGIN).cloned();
+    let outcome = match guard::check_token(&head, &front.options) {
+        _ if cors::is_preflight(&head) => Ok(cors::preflight(&head)),
+        Ok(()) => serve(&front, &head, body).await,
         Err(refusal) => Err(refusal),
-        Ok(()) if head.uri.path() != front.options.path => {
+    };
+    let mut response = outcome.unwrap_or_else(Refusal::into_response);
+    if let Some(origin) = origin {
+        cors::open_to(origin, response.headers_mut());
+    }
+    response
+}
+
+async fn serve(front: &Front, head: &Parts, body: Incoming) -> Result<Response<Body>, Refusal> {
+    match head.uri.path() {
+        path if path == front.options.path => match head.method {
+            Method::POST => post::serve(front, head, body).await,
+            Method::GET => listen(front, head).await,
+            Method::DELETE => end(front, head),
+            _ => not_allowed("POST, GET, DELETE"),
+        },
+        legacy::STREAM_PATH if front.options.http_with_sse => match head.method {
+            Method::GET => legacy::listen(front, head).await,
+            _ => not_allowed("GET"),
+        },
+        legacy::MESSAGES_PATH if front.options.http_with_sse => match head.method {
+            Method::POST => legacy::post(front, head, body).await,
+            _ => not_allowed("POST"),
+        },
+        _ => {
             let text = format!("there is nothing at this path; MCP is at {}", front.options.path);
             Err(Refusal::new(StatusCode::NOT_FOUND, &text))
         }
-        Ok(()) => match head.method {
-            Method::POST => post::serve(&front, &head, body).await,
-            Method::GET => listen(&front, &head).await,
-            Method::DELETE => end(&front, &head),
-            _ => {
-                let refusal = Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "expected POST, GET or DELETE");
-                Err(refusal.with(ALLOW, "POST, GET, DELETE"))
-            }
-        },
-    };
-    outcome.unwrap_or_else(Refusal::into_response)
+    }
+}
+
+fn not_allowed(methods: &'static str) -> Result<Response<Body>, Refusal> {
+    let text = format!("this method is not allowed here; expected {methods}");
+    Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, &text).with(ALLOW, methods))
 }
 
 async fn listen(front: &Front, head: &Parts) -> Result<Response<Body>, Refusal> {
@@ -66,6 +91,10 @@ pub(super) fn find_session(front: &Front, head: &Parts) -> Result<Handle, Refusa
         let text = "expected the header Mcp-Session-Id with the session that initialize opened";
         return Err(Refusal::new(StatusCode::BAD_REQUEST, text));
     };
+    find_session_by(front, head, id)
+}
+
+pub(super) fn find_session_by(front: &Front, head: &Parts, id: &str) -> Result<Handle, Refusal> {
     let session = front.table.find(id).ok_or_else(Refusal::session_not_found)?;
     match text_of(head, PROTOCOL_VERSION)? {
         Some(version) if !SESSION_ERA.contains(&version) && session.version() != Some(version) => {
@@ -84,9 +113,10 @@ pub(super) fn accepts(head: &Parts) -> Accepts {
         return Accepts { json: true, events: true };
     }
     let types = values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));
-    for name in types.map(|part| part.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()) {
-        accepts.json |= matches!(&*name, JSON | "application/*" | "*/*");
-        accepts.events |= matches!(&*name, EVENT_STREAM | "text/*" | "*/*");
+    for name in types.map(|part| part.split(';').next().unwrap_or_default().trim()) {
+        let is_one_of = |names: [&str; 3]| names.iter().any(|n| name.eq_ignore_ascii_case(n));
+        accepts.json |= is_one_of([JSON, "application/*", "*/*"]);
+        accepts.events |= is_one_of([EVENT_STREAM, "text/*", "*/*"]);
     }
     accepts
 }

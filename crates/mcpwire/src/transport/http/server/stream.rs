@@ -69,18 +69,28 @@ impl Outlet {
         self.queue(chunk(event.freeze(), Bytes::new(), Bytes::new()))
     }
 
+    /// Queues the event that tells where to POST (2024-11-05, Transports, HTTP with SSE).
+    pub(super) fn announce(&self, endpoint: &str) -> bool {
+        let mut event = BytesMut::new();
+        sse::encode(&mut event, Some("endpoint"), None, None, endpoint.as_bytes());
+        self.queue(chunk(event.freeze(), Bytes::new(), Bytes::new()))
+    }
+
+    /// Waits until the client has gone.
+    pub(super) async fn closed(&self) {
+        self.tx.closed().await;
+    }
+
     pub(super) fn is_open(&self) -> bool {
         !self.tx.is_closed()
     }
 
     fn queue(&self, chunk: Chunk) -> bool {
-        let size = chunk.remaining();
-        let queued = self.queued.load(Ordering::Relaxed);
-        // An empty queue takes an event of any size, or a large one could never be delivered.
-        if queued > 0 && queued + size > self.max_bytes {
+        // One event may go beyond the limit, or a large one could never be delivered.
+        if self.queued.load(Ordering::Relaxed) >= self.max_bytes {
             return false;
         }
-        self.queued.fetch_add(size, Ordering::Relaxed);
+        self.queued.fetch_add(chunk.remaining(), Ordering::Relaxed);
         self.tx.try_send(chunk).is_ok()
     }
 }

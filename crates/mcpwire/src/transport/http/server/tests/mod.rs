@@ -1,6 +1,8 @@
 //! The front over real sockets: a client that speaks raw HTTP on one side, a server in the test on the other.
 
+mod guarding;
 mod harness;
+mod legacy;
 mod lifecycle;
 mod posts;
 mod streams;

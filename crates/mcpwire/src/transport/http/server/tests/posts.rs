@@ -269,7 +269,7 @@ async fn headers_are_checked() {
 async fn a_body_over_the_limit_is_refused_and_one_at_the_limit_is_not() {
     let mut rig = Rig::start(Options { max_message: 100, ..Options::default() }).await;
     let (client, mut server) = rig.session("2025-06-18").await;
-    let sized = |size: usize| format!("{NOTIFICATION:size$}");
+    let sized = |size: usize| NOTIFICATION.to_owned() + &" ".repeat(size - NOTIFICATION.len());
     assert_eq!(client.clone().post(sized(100)).await.status, 202);
     server.message().await;
     assert!(client.clone().post(sized(101)).await.refused(413).await.contains("limit is 100 bytes"));
@@ -291,29 +291,6 @@ async fn ten_megabytes_pass_both_ways() {
     let mut reply = within(posted).await.unwrap();
     reply.message().await;
     assert_eq!(reply.message().await.1["result"], payload);
-}
-
-#[tokio::test]
-async fn strangers_are_refused_with_the_name_of_the_flag() {
-    let options = Options {
-        allowed_hosts: vec!["mcp.example".into()],
-        allowed_origins: vec!["https://app.example".into()],
-        ..Options::default()
-    };
-    let mut rig = Rig::start(options).await;
-    let (client, _server) = rig.session("2025-06-18").await;
-    let post = async |name, value| client.with(name, value).post(NOTIFICATION).await;
-    assert!(post("host", "evil.example.com").await.refused(403).await.contains("--allow-host"));
-    assert!(post("origin", "http://evil.example.com").await.refused(403).await.contains("--allow-origin"));
-    assert!(post("origin", "null").await.refused(403).await.contains("--allow-origin"));
-    for (name, value) in [
-        ("host", "mcp.example:8080"),
-        ("host", "localhost"),
-        ("origin", "https://app.example"),
-        ("origin", "http://localhost:6274"),
-    ] {
-        assert_eq!(post(name, value).await.status, 202, "{name}: {value}");
-    }
 }
 
 #[tokio::test]

@@ -104,7 +104,7 @@ async fn a_client_that_goes_away_does_not_cancel_its_call() {
 async fn a_stream_closed_early_is_picked_up_by_polling() {
     let short = Duration::from_millis(20);
     let options = Options { stream_after: short, close_stream_after: Some(short), retry: short, ..Options::default() };
-    let mut rig = Rig::start(options).await;
+    let mut rig = Rig::start(Options { keep_alive: 4 * short, ..options }).await;
     let (client, mut server) = rig.session("2025-11-25").await;
     let _listener = client.clone().get().await;
     let posted = tokio::spawn(client.clone().post(call(1)));
@@ -113,8 +113,9 @@ async fn a_stream_closed_early_is_picked_up_by_polling() {
     let (position, data) = reply.event().await.unwrap();
     assert_eq!((data.as_str(), reply.retry()), ("", Some(short)));
     assert!(reply.event().await.is_none());
-    server.answer(&id, "{}").await;
     let mut resumed = client.resume(&position).await;
+    assert_eq!(resumed.comment().await, ":\n\n", "this one stays");
+    server.answer(&id, "{}").await;
     assert_eq!(resumed.message().await.1["id"], 1);
     assert!(resumed.event().await.is_none());
 }
@@ -144,7 +145,13 @@ async fn unknown_events_are_refused() {
 
 #[tokio::test]
 async fn a_client_that_does_not_read_costs_bounded_memory_and_may_resume() {
-    let options = Options { stream_bytes: 100_000, stream_events: 10, log_bytes: 1 << 30, ..Options::default() };
+    let options = Options {
+        stream_bytes: 100_000,
+        stream_events: 10,
+        log_events: 1000,
+        log_bytes: 1 << 30,
+        ..Options::default()
+    };
     let mut rig = Rig::start(options).await;
     let (client, mut server) = rig.session("2025-06-18").await;
     let mut listener = client.clone().get().await;

@@ -1,0 +1,166 @@
+//! What the client sends: messages for the server, and requests to listen.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use mcpwire_proto::{Fault, Id, Kind, Message, method};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use super::{Manner, Owed, Post, Session};
+use crate::link::Event;
+use crate::transport::http::server::Stage;
+use crate::transport::http::server::answer::{Answer, Refusal};
+use crate::transport::http::server::exchange::{Exchange, join};
+use crate::transport::http::server::log::{EventId, MAIN};
+use crate::transport::http::server::stream;
+
+/// How long a server may take to answer a request that was cancelled before we do. It need not answer at all
+/// (2025-11-25, Cancellation), but the HTTP request must end.
+const CANCEL_GRACE: Duration = Duration::from_secs(1);
+
+impl Session {
+    pub(super) fn post(&mut self, post: Post) {
+        self.seen = Instant::now();
+        let stream = self.next_stream();
+        let mut refused = None;
+        let mut answers = post.rejected;
+        let mut owed = 0;
+        for message in post.messages {
+            if let Kind::Request { id, .. } = message.kind() {
+                if let Some((status, fault)) = self.refuses(id) {
+                    answers.push(fault.to_message(Some(id)).as_bytes().clone());
+                    refused = Some(Refusal::fault(status, Some(id), &fault));
+                    continue;
+                }
+                self.owed.insert(id.clone(), Owed { stream, give_up: None });
+                owed += 1;
+            } else if message.is(method::CANCELLED) {
+                self.cancel(&message);
+            }
+            self.outbox.push_back(message);
+        }
+        // A connection that is gone by now is no reason not to deliver what it sent.
+        let _ = match refused {
+            Some(refusal) if !post.batch => post.reply.send(Answer::Refused(refusal)),
+            _ if owed > 0 && stream != MAIN => {
+                let exchange = Exchange::new(stream, owed, post.batch, post.accepts, answers, post.reply);
+                self.wake_by(exchange.streams_at(&self.options));
+                self.exchanges.insert(stream, exchange);
+                Ok(())
+            }
+            _ if answers.is_empty() => post.reply.send(Answer::Accepted),
+            _ => post.reply.send(Answer::Json(join(answers, post.batch))),
+        };
+        self.flush();
+    }
+
+    /// The stream on which the requests of a POST are answered.
+    fn next_stream(&mut self) -> u64 {
+        if self.has_one_stream() {
+            return MAIN;
+        }
+        self.streams += 1;
+        self.streams - 1
+    }
+
+    /// Why a request under this id is not taken, if it is not.
+    fn refuses(&self, id: &Id) -> Option<(StatusCode, Fault)> {
+        if self.owed.contains_key(id) {
+            let fault = Fault::Shape(format!("expected a new request id, came {id}, which is still in use"));
+            return Some((StatusCode::BAD_REQUEST, fault));
+        }
+        let limit = self.options.max_in_flight;
+        (self.owed.len() >= limit).then(|| {
+            let text = format!("too many requests wait for an answer in this session: the limit is {limit}");
+            (StatusCode::TOO_MANY_REQUESTS, Fault::Upstream(text))
+        })
+    }
+
+    fn cancel(&mut self, message: &Message) {
+        #[derive(Deserialize)]
+        struct Cancelled<'a> {
+            #[serde(rename = "requestId", borrow)]
+            request_id: &'a RawValue,
+        }
+        let id = message.read::<Cancelled<'_>>().and_then(|c| Id::from_json(c.request_id.get()));
+        let give_up = Instant::now() + CANCEL_GRACE;
+        if let Some(owed) = id.and_then(|id| self.owed.get_mut(&id)) {
+            owed.give_up = Some(give_up);
+            self.wake_by(Some(give_up));
+        }
+    }
+
+    /// Gives the server what it has room for.
+    pub(super) fn flush(&mut self) {
+        while let Some(message) = self.outbox.pop_front() {
+            match self.port.tx.try_send(Event::Packet(message.into())) {
+                Ok(()) => {}
+                Err(mpsc::error::TrySendError::Full(Event::Packet(packet))) => {
+                    self.outbox.push_front(packet.message);
+                    return;
+                }
+                Err(_) => {
+                    self.over = Some("the server ended the session");
+                    return;
+                }
+            }
+        }
+    }
+
+    pub(super) fn listen(&mut self, after: Option<EventId>, reply: oneshot::Sender<Answer>) {
+        self.seen = Instant::now();
+        let answer = if *self.stage.borrow() != Stage::Running {
+            Answer::Refused(Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the server is shutting down"))
+        } else {
+            match after {
+                None => self.listen_anew(),
+                Some(id) => self.resume(id),
+            }
+        };
+        let _ = reply.send(answer);
+        self.wake_for_streams();
+    }
+
+    fn listen_anew(&mut self) -> Answer {
+        if self.main.is_attached() {
+            let text = "this session has a listening stream already; one at a time";
+            return Answer::Refused(Refusal::new(StatusCode::CONFLICT, text));
+        }
+        let (outlet, events) = stream::open(&self.options);
+        if let Manner::OneStream { endpoint } = &self.manner {
+            outlet.announce(endpoint);
+        }
+        let position = self.main.position();
+        if self.primes() {
+            outlet.prime(position, self.options.retry);
+        }
+        self.main.attach(outlet, position.sequence, &self.log);
+        Answer::Events(events)
+    }
+
+    /// Sends what came after that event on its stream, and goes on with the stream if it is not over.
+    fn resume(&mut self, id: EventId) -> Answer {
+        let (outlet, events) = stream::open(&self.options);
+        let feed = match id.stream {
+            MAIN => Some(&mut self.main),
+            stream => self.exchanges.get_mut(&stream).and_then(Exchange::feed),
+        };
+        match feed {
+            Some(feed) if feed.reaches(id.sequence) => {
+                feed.attach(outlet, id.sequence, &self.log);
+                Answer::Events(events)
+            }
+            None if self.log.knows(id.stream) => {
+                let left = self.log.after(id).take_while(|record| outlet.offer(record)).count();
+                if left > 0 { Answer::Events(events) } else { Answer::NothingLeft }
+            }
+            _ => {
+                let text = "this Last-Event-ID is not known, or what came after it is kept no more";
+                Answer::Refused(Refusal::new(StatusCode::BAD_REQUEST, text))
+            }
+        }
+    }
+}
