@@ -45,7 +45,7 @@ impl Id {
 /// whatever their size: going through a float would merge different ones.
 fn canonical_number(raw: &str) -> Option<String> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
-    if raw != "-0" && !raw.contains(['.', 'e', 'E']) {
+    if raw != "-0" && raw.bytes().all(|byte| matches!(byte, b'-' | b'0'..=b'9')) {
         return None;
     }
     let value: f64 = raw.parse().ok()?;

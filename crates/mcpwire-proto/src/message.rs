@@ -96,7 +96,11 @@ impl Message {
             Ok(kind) => {
                 let span = |part: Option<&RawValue>| part.map(|part| span_of(&raw, part.get()));
                 let id_span = span(wire.id);
-                let payload = span(wire.params.or(wire.result).or(wire.error));
+                let payload = span(match kind {
+                    Kind::Request { .. } | Kind::Notification { .. } => wire.params,
+                    Kind::Result { .. } => wire.result,
+                    Kind::Error { .. } => wire.error,
+                });
                 let whole = span_of(&raw, text);
                 let payload = payload.map(|p| p.start - whole.start..p.end - whole.start);
                 let id_span = id_span.map(|p| p.start - whole.start..p.end - whole.start);

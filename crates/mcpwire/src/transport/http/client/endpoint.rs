@@ -5,7 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, LOCATION, PROXY_AUTHORIZATION, USER_AGENT};
+use http::header::{
+    ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderValue, LOCATION, PROXY_AUTHORIZATION, USER_AGENT,
+};
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Incoming};
@@ -58,6 +60,9 @@ impl Endpoint {
         headers.entry(USER_AGENT).or_insert(user_agent);
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+        if let Some(host) = host(&url) {
+            headers.entry(HOST).or_insert(host);
+        }
         let connector = HttpsConnectorBuilder::new()
             .with_tls_config(tls.config(secure)?)
             .https_or_http()
@@ -272,6 +277,13 @@ pub(super) fn to_uri(url: &Url) -> Result<Uri, ConnectError> {
     url.set_fragment(None);
     let usable = matches!(url.scheme(), "http" | "https") && url.has_host();
     url.as_str().parse().ok().filter(|_| usable).ok_or_else(|| ConnectError::Url(url.to_string()))
+}
+
+/// What the `Host` header says: no port where it goes without saying.
+fn host(url: &Url) -> Option<HeaderValue> {
+    let name = url.host_str()?;
+    let host = url.port().map_or_else(|| name.to_owned(), |port| format!("{name}:{port}"));
+    HeaderValue::from_str(&host).ok()
 }
 
 /// Where a redirect that keeps method and body (307, 308) leads. Only on the same origin: what we send may hold

@@ -8,6 +8,7 @@ use http::{Response, StatusCode};
 use hyper::body::Incoming;
 use mcpwire_proto::session::backoff::Backoff;
 use mcpwire_proto::{Failure, Kind, Lane, Message};
+use tokio::runtime::Handle;
 use tokio::time::sleep;
 
 use super::endpoint::{Endpoint, Refusal, is_event_stream};
@@ -25,8 +26,28 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const LONGEST_RETRY: Duration = Duration::from_secs(60);
 
 pub(super) async fn run(endpoint: Arc<Endpoint>, request: Message) {
-    if let Err(failure) = exchange(&endpoint, &request).await {
-        endpoint.report_failed(request, failure).await;
+    let mut debt = Debt { endpoint, request: Some(request) };
+    let Some(request) = &debt.request else { return };
+    let outcome = exchange(&debt.endpoint, request).await;
+    if let (Some(request), Err(failure)) = (debt.request.take(), outcome) {
+        debt.endpoint.report_failed(request, failure).await;
+    }
+}
+
+/// Sees to it that an exchange has an outcome, even if it is ended from outside or by a fault of our own.
+struct Debt {
+    endpoint: Arc<Endpoint>,
+    request: Option<Message>,
+}
+
+impl Drop for Debt {
+    fn drop(&mut self) {
+        // Without a runtime nobody is left to be told.
+        if let (Some(request), Ok(runtime)) = (self.request.take(), Handle::try_current()) {
+            let endpoint = Arc::clone(&self.endpoint);
+            let failure = Failure::Interrupted("the exchange was ended".into());
+            runtime.spawn(async move { endpoint.report_failed(request, failure).await });
+        }
     }
 }
 

@@ -16,9 +16,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
-use mcpwire_proto::{Failure, Kind, Message, method};
+use mcpwire_proto::session::legacy::cancelled_request;
+use mcpwire_proto::{Id, Kind, Message, Packet, method};
 use tokio::sync::mpsc;
-use tokio::task::{self, AbortHandle, JoinHandle, JoinSet};
+use tokio::task::{self, AbortHandle, JoinHandle};
 use url::Url;
 
 use self::endpoint::Endpoint;
@@ -33,6 +34,8 @@ const CANCEL_GRACE: Duration = Duration::from_secs(5);
 const INITIALIZED_LIMIT: Duration = Duration::from_secs(10);
 /// How long the goodbye may take.
 const DELETE_LIMIT: Duration = Duration::from_secs(2);
+/// How many ended exchanges may stay on the books.
+const FEW: usize = 128;
 /// The most notifications that wait for their turn; they are sent one after the other, to keep their order.
 const NOTIFICATIONS: usize = 256;
 
@@ -67,58 +70,48 @@ pub fn connect(options: Options) -> Result<(Link, JoinHandle<()>), ConnectError>
     let (link, Port { tx, rx }) = Link::pair();
     let endpoint = Arc::new(Endpoint::new(options, tx)?);
     let (notify, notifications) = mpsc::channel(NOTIFICATIONS);
-    let notifier = task::spawn(send_in_order(Arc::clone(&endpoint), notifications));
-    let outbox = Outbox { endpoint, notify, exchanges: JoinSet::new(), under_way: HashMap::new(), listening: None };
-    let handle = task::spawn(async move {
-        outbox.run(rx).await;
-        let _ = notifier.await;
-    });
-    Ok((link, handle))
+    task::spawn(send_in_order(Arc::clone(&endpoint), notifications));
+    let outbox = Outbox { endpoint, notify, under_way: HashMap::new(), prune_at: FEW, listening: None };
+    Ok((link, task::spawn(outbox.run(rx))))
 }
 
 /// Takes messages and sees to it that each is sent.
 struct Outbox {
     endpoint: Arc<Endpoint>,
     notify: mpsc::Sender<Message>,
-    exchanges: JoinSet<()>,
-    /// The requests whose answers are being awaited.
-    under_way: HashMap<task::Id, (Message, AbortHandle)>,
-    listening: Option<JoinHandle<()>>,
+    /// The exchanges whose answers are awaited, and some that have ended since the last look.
+    under_way: HashMap<Id, AbortHandle>,
+    /// How many there are before the next look.
+    prune_at: usize,
+    listening: Option<AbortHandle>,
 }
 
 impl Outbox {
-    async fn run(mut self, mut packets: mpsc::Receiver<mcpwire_proto::Packet>) {
-        loop {
-            tokio::select! {
-                biased;
-                Some(ended) = self.exchanges.join_next_with_id() => self.settle(ended).await,
-                packet = packets.recv() => match packet {
-                    Some(packet) => self.send(packet.message).await,
-                    None => break,
-                },
-            }
+    async fn run(mut self, mut packets: mpsc::Receiver<Packet>) {
+        while let Some(packet) = packets.recv().await {
+            self.send(packet.message).await;
         }
         self.stop_listening();
-        self.exchanges.shutdown().await;
+        self.under_way.values().for_each(AbortHandle::abort);
         let _ = tokio::time::timeout(DELETE_LIMIT, self.endpoint.delete_session()).await;
     }
 
     async fn send(&mut self, message: Message) {
         match message.kind() {
-            Kind::Request { method, .. } => {
+            Kind::Request { id, method } => {
                 if *method == method::INITIALIZE {
                     self.stop_listening();
                     self.endpoint.forget_session();
                 }
+                self.prune();
                 let exchange = exchange::run(Arc::clone(&self.endpoint), message.clone());
-                let handle = self.exchanges.spawn(exchange);
-                self.under_way.insert(handle.id(), (message, handle));
+                self.under_way.insert(id.clone(), task::spawn(exchange).abort_handle());
             }
             Kind::Notification { method } if *method == method::INITIALIZED => {
                 // Servers refuse requests until they have seen this one.
                 let _ = tokio::time::timeout(INITIALIZED_LIMIT, deliver(&self.endpoint, message)).await;
                 self.stop_listening();
-                self.listening = Some(task::spawn(listen::run(Arc::clone(&self.endpoint))));
+                self.listening = Some(task::spawn(listen::run(Arc::clone(&self.endpoint))).abort_handle());
             }
             Kind::Notification { method } if *method == method::CANCELLED => self.cancel(message),
             Kind::Notification { .. } => {
@@ -126,37 +119,29 @@ impl Outbox {
             }
             Kind::Result { .. } | Kind::Error { .. } => {
                 let endpoint = Arc::clone(&self.endpoint);
-                self.exchanges.spawn(async move { deliver(&endpoint, message).await });
+                task::spawn(async move { deliver(&endpoint, message).await });
             }
         }
     }
 
     /// Some servers never end the stream of a cancelled request: we do.
     fn cancel(&mut self, notification: Message) {
-        let cancelled = mcpwire_proto::session::legacy::cancelled_request(&notification);
-        let request = self.under_way.values().find(|(message, _)| message.id() == cancelled.as_ref());
-        let handle = request.map(|(_, handle)| handle.clone());
+        let exchange = cancelled_request(&notification).and_then(|id| self.under_way.remove(&id));
         let endpoint = Arc::clone(&self.endpoint);
-        self.exchanges.spawn(async move {
+        task::spawn(async move {
             deliver(&endpoint, notification).await;
-            if let Some(handle) = handle {
+            if let Some(exchange) = exchange {
                 tokio::time::sleep(CANCEL_GRACE).await;
-                handle.abort();
+                exchange.abort();
             }
         });
     }
 
-    /// An exchange reports its own outcome, unless it was ended from outside.
-    async fn settle(&mut self, ended: Result<(task::Id, ()), task::JoinError>) {
-        match ended {
-            Ok((id, ())) => {
-                self.under_way.remove(&id);
-            }
-            Err(error) => {
-                let Some((message, _)) = self.under_way.remove(&error.id()) else { return };
-                let why = if error.is_cancelled() { "it was cancelled" } else { "of a fault in mcpwire" };
-                self.endpoint.report_failed(message, Failure::Interrupted(why.into())).await;
-            }
+    /// Forgets exchanges that have ended, now and then.
+    fn prune(&mut self) {
+        if self.under_way.len() >= self.prune_at {
+            self.under_way.retain(|_, exchange| !exchange.is_finished());
+            self.prune_at = (self.under_way.len() * 2).max(FEW);
         }
     }
 
