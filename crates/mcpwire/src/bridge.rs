@@ -155,7 +155,9 @@ impl Bridge {
             Event::Batch(text) => self.session.handle_client_batch(&text, now),
             Event::Garbage(rejected) => self.session.handle_garbage(rejected),
             Event::Failed { message, failure } => tracing::warn!(target: "bridge", "{message} failed: {failure}"),
-            Event::SessionLost(why) => tracing::warn!(target: "bridge", "the client's session is gone: {why}"),
+            Event::SessionLost(why) | Event::Gone(why) => {
+                tracing::warn!(target: "bridge", "the client's session is gone: {why}");
+            }
         }
     }
 
@@ -165,6 +167,7 @@ impl Bridge {
             Event::Packet(packet) => self.session.handle_server(packet, now),
             Event::Failed { message, failure } => self.session.handle_failed(message, failure, now),
             Event::SessionLost(why) => self.session.handle_session_lost(&why, now),
+            Event::Gone(why) => self.session.handle_server_gone(&why, now),
             Event::Garbage(rejected) => {
                 tracing::warn!(target: "bridge", "skipped what the server sent: {}", rejected.fault);
             }

@@ -36,6 +36,9 @@ pub enum Event {
         message: Message,
         failure: Failure,
     },
+    /// The peer is gone, and everything it was working on with it. The link lives on: what is sent next goes to a new
+    /// peer.
+    Gone(String),
     /// The peer has forgotten our session; nothing that is under way is affected by this alone.
     SessionLost(String),
 }

@@ -312,7 +312,6 @@ impl Session {
     // ---- from the server
 
     pub fn handle_server(&mut self, packet: Packet, now: Instant) {
-        self.backoff.reset();
         if let Lane::Request(id) = &packet.lane {
             self.postpone_deadline(id, now);
         }
@@ -339,6 +338,8 @@ impl Session {
         let succeeded = matches!(packet.message.kind(), Kind::Result { .. });
         match owed.to {
             Creditor::Client => {
+                // Work that gets done is what counts: a server may also answer handshakes and then die.
+                self.backoff.reset();
                 let opens = owed.message.is(method::INITIALIZE);
                 if succeeded {
                     self.memory.learn(&owed.message, &packet.message);

@@ -32,6 +32,20 @@ impl Session {
         self.lose_session(now);
     }
 
+    /// The server is gone, and everything it was working on with it.
+    pub fn handle_server_gone(&mut self, why: &str, now: Instant) {
+        tracing::warn!(target: "bridge", "the server is gone: {why}");
+        let under_way = self.owed.ids_where(|owed| !owed.held);
+        // First the session, so that what is repeated waits for the new one. And never at once: a server that dies
+        // whenever it has started would keep us busy.
+        if self.memory.initialize.is_some() && matches!(self.state, State::Open | State::Closed) {
+            self.wait(why, Then::Reopen, now);
+        }
+        for id in under_way {
+            self.request_failed(&id, Failure::Interrupted(why.to_owned()), now);
+        }
+    }
+
     fn request_failed(&mut self, id: &Id, failure: Failure, now: Instant) {
         let Some(owed) = self.owed.entry(id) else { return };
         if owed.to == Creditor::Client && !owed.cancelled {

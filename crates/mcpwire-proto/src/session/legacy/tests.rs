@@ -85,6 +85,15 @@ impl Rig {
         self.pump();
     }
 
+    /// The server dies with all it has.
+    fn die(&mut self) {
+        for message in std::mem::take(&mut self.at_server) {
+            self.executes(&message);
+        }
+        self.session.handle_server_gone("it died", self.now);
+        self.pump();
+    }
+
     fn advance(&mut self, by: Duration) {
         self.now += by;
         self.session.handle_timeout(self.now);
@@ -105,6 +114,7 @@ enum Act {
     Answer(usize),
     Fail(usize, Failure),
     LoseSession,
+    Die,
     Wait(u64),
 }
 
@@ -124,6 +134,7 @@ fn act() -> impl Strategy<Value = Act> {
         6 => (0usize..8).prop_map(Act::Answer),
         6 => (0usize..8, failure).prop_map(|(nth, failure)| Act::Fail(nth, failure)),
         1 => Just(Act::LoseSession),
+        1 => Just(Act::Die),
         3 => (1u64..30_000).prop_map(Act::Wait),
     ]
 }
@@ -165,6 +176,7 @@ proptest! {
                     rig.session.handle_session_lost("stream", rig.now);
                     rig.pump();
                 }
+                Act::Die => rig.die(),
                 Act::Wait(ms) => rig.advance(Duration::from_millis(ms)),
             }
         }
@@ -197,6 +209,7 @@ proptest! {
                 Act::Fail(nth, failure) => rig.fail(nth, failure),
                 Act::Wait(ms) => rig.advance(Duration::from_millis(ms)),
                 Act::LoseSession => rig.session.handle_session_lost("stream", rig.now),
+                Act::Die => rig.die(),
                 _ => {}
             }
         }
@@ -262,4 +275,18 @@ fn late_failures_of_an_earlier_session_do_not_end_the_present_one() {
     rig.answer(0);
     rig.answer(0);
     assert_eq!((rig.answers_to(&Id::from(1)), rig.answers_to(&Id::from(2))), (1, 1));
+}
+
+#[test]
+fn a_server_that_dies_whenever_it_has_started_is_restarted_ever_more_slowly() {
+    let mut rig = Rig::open();
+    let started = rig.now;
+    for _ in 0..10 {
+        rig.die();
+        let at = rig.session.poll_timeout().expect("a new try is planned");
+        rig.advance(at - rig.now);
+        assert!(rig.at_server[0].is(method::INITIALIZE));
+        rig.answer(0);
+    }
+    assert!(rig.now - started > Duration::from_secs(10), "10 restarts took {:?} only", rig.now - started);
 }

@@ -98,7 +98,7 @@ async fn settings_are_restored_and_a_changed_catalogue_is_told() {
 async fn a_server_that_is_down_at_the_start_is_waited_for() {
     let reserved = Script::start().await;
     let (address, url) = (reserved.address(), reserved.url());
-    drop(reserved);
+    reserved.stop().await;
     let mut client = Mcpwire::start(&["connect", &url]);
     client.request(0, "initialize", initialize_params("2025-11-25")).await;
     client.logged("next try in").await;
@@ -112,7 +112,7 @@ async fn a_server_that_is_down_at_the_start_is_waited_for() {
 async fn a_server_that_stays_down_is_an_error_and_the_bridge_lives_on() {
     let reserved = Script::start().await;
     let (address, url) = (reserved.address(), reserved.url());
-    drop(reserved);
+    reserved.stop().await;
     let mut client = Mcpwire::start(&["connect", &url, "--wait", "300ms"]);
     client.request(0, "initialize", initialize_params("2025-11-25")).await;
     let answer = client.message().await;
@@ -141,7 +141,7 @@ async fn a_starting_server_behind_a_proxy_is_waited_for() {
 async fn a_restart_between_two_calls_is_not_noticed_by_the_client() {
     let (server, mut client) = connected(&[]).await;
     let address = server.address();
-    drop(server);
+    server.stop().await;
     client.request(1, "tools/call", json!({})).await;
     client.logged("next try in").await;
     let mut server = Script::start_at(address).await;

@@ -16,7 +16,9 @@ use super::within;
 pub struct Script {
     address: SocketAddr,
     requests: mpsc::Receiver<Exchange>,
-    _listening: JoinSet<()>,
+    listening: JoinSet<()>,
+    /// Held by every idle connection.
+    idle: mpsc::Receiver<()>,
 }
 
 /// A connection, plain or not.
@@ -31,7 +33,14 @@ pub struct Exchange {
     pub headers: Vec<(String, String)>,
     pub body: String,
     pub stream: Stream,
-    again: mpsc::Sender<Exchange>,
+    again: Again,
+}
+
+/// What it takes to wait for the next request on a connection.
+#[derive(Clone)]
+struct Again {
+    requests: mpsc::Sender<Exchange>,
+    _idle: mpsc::Sender<()>,
 }
 
 impl Script {
@@ -54,25 +63,34 @@ impl Script {
         socket.bind(address).expect("the address is free");
         let listener: TcpListener = socket.listen(1024).unwrap();
         let address = listener.local_addr().unwrap();
-        let (tx, requests) = mpsc::channel(1024);
+        let (requests_tx, requests) = mpsc::channel(1024);
+        let (idle_tx, idle) = mpsc::channel(1);
+        let again = Again { requests: requests_tx, _idle: idle_tx };
         let mut listening = JoinSet::new();
         listening.spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let (tls, tx) = (tls.clone(), tx.clone());
+                let (tls, again) = (tls.clone(), again.clone());
                 tokio::spawn(async move {
                     match tls {
-                        None => receive(Box::pin(stream), tx).await,
+                        None => receive(Box::pin(stream), again).await,
                         // A handshake that fails is for the other side to tell.
                         Some(tls) => {
                             if let Ok(stream) = tls.accept(stream).await {
-                                receive(Box::pin(stream), tx).await;
+                                receive(Box::pin(stream), again).await;
                             }
                         }
                     }
                 });
             }
         });
-        Script { address, requests, _listening: listening }
+        Script { address, requests, listening, idle }
+    }
+
+    /// Stops listening and closes every idle connection.
+    pub async fn stop(mut self) {
+        self.listening.shutdown().await;
+        drop(self.requests);
+        within("the connections to close", self.idle.recv()).await;
     }
 
     pub fn address(&self) -> SocketAddr {
@@ -108,7 +126,7 @@ impl Script {
     }
 }
 
-async fn receive(mut stream: Stream, requests: mpsc::Sender<Exchange>) {
+async fn receive(mut stream: Stream, again: Again) {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         tokio::select! {
@@ -117,7 +135,7 @@ async fn receive(mut stream: Stream, requests: mpsc::Sender<Exchange>) {
                 Err(_) => return,
             },
             // A server that was dropped closes its idle connections.
-            () = requests.closed() => return,
+            () = again.requests.closed() => return,
         }
     }
     let head = String::from_utf8(head).expect("headers are text");
@@ -134,7 +152,7 @@ async fn receive(mut stream: Stream, requests: mpsc::Sender<Exchange>) {
         return;
     }
     let body = String::from_utf8(body).expect("bodies are text");
-    let again = requests.clone();
+    let requests = again.requests.clone();
     let _ = requests.send(Exchange { method, target, headers, body, stream, again }).await;
 }
 
