@@ -3,4 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that meets the unexpected has failed")]
 
 mod connect;
+mod docs;
 mod support;
+mod tidy;
