@@ -175,6 +175,17 @@ impl Message {
         }))
     }
 
+    /// The same message with a part of its payload, which must be borrowed from it, replaced by other JSON text.
+    pub(crate) fn replace(&self, part: &str, by: &str) -> Message {
+        let raw = &self.0.raw;
+        let span = span_of(raw, part);
+        let mut text = Vec::with_capacity(raw.len() + by.len());
+        text.extend_from_slice(&raw[..span.start]);
+        text.extend_from_slice(by.as_bytes());
+        text.extend_from_slice(&raw[span.end..]);
+        Message::parse(text.into()).unwrap_or_else(|_| self.clone())
+    }
+
     /// The whole message, on one line, without its line break.
     pub fn as_bytes(&self) -> &Bytes {
         &self.0.raw

@@ -16,6 +16,7 @@
 //! Outside `Open`, messages are held, in order. A request is given up when the server cannot be reached for
 //! [`Config::wait`]. What may have been executed is never sent again, unless its method only reads.
 
+mod attribution;
 mod memory;
 mod recovery;
 
@@ -24,14 +25,15 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
+use self::attribution::Tokens;
 use self::memory::Memory;
 use super::backoff::Backoff;
 use crate::message::split_batch;
 use crate::method::{self, Method};
 use crate::pending::Pending;
-use crate::{Fault, Id, Kind, Lane, Message, Packet, Rejected, version};
+use crate::{Fault, Id, Kind, Lane, Message, Packet, Rejected, meta, version};
 
-pub use self::memory::{cancelled_request, protocol_version};
+pub use self::memory::protocol_version;
 
 /// The most notifications held while there is no session; they are small and few, or something is wrong.
 const MOST_HELD: usize = 1024;
@@ -44,13 +46,15 @@ pub struct Config {
     pub timeout: Option<Duration>,
     /// The most requests owed to the client at once.
     pub max_in_flight: usize,
+    /// Whether to find out to which request a message of the server belongs, because its transport cannot tell.
+    pub attribute: bool,
     /// For the jitter between tries.
     pub seed: u64,
 }
 
 impl Default for Config {
     fn default() -> Config {
-        Config { wait: Duration::from_secs(20), timeout: None, max_in_flight: 10_000, seed: 0 }
+        Config { wait: Duration::from_secs(20), timeout: None, max_in_flight: 10_000, attribute: false, seed: 0 }
     }
 }
 
@@ -59,6 +63,19 @@ impl Default for Config {
 pub enum Effect {
     ToClient(Packet),
     ToServer(Packet),
+}
+
+/// Where a conversation stands, for those who watch it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// The client has not opened it yet.
+    Idle,
+    Opening,
+    Open,
+    /// The server cannot be reached.
+    Waiting,
+    /// The server refuses a session.
+    Closed,
 }
 
 /// The bridge's side of one conversation.
@@ -72,13 +89,15 @@ pub struct Session {
     owed: Pending<Owed>,
     /// Requests of the server's under way towards the client, by the id the client sees.
     asked: HashMap<Id, Asked>,
+    /// Whose progress is whose.
+    tokens: Tokens,
     held: VecDeque<Message>,
     effects: VecDeque<Effect>,
     /// Counts server sessions: tells a failure of the present one from a late one of an earlier.
     generation: u32,
     next_id: u64,
-    /// Why the server could not be reached the last time.
-    unreachable: String,
+    /// What was last wrong with the server.
+    trouble: String,
     /// No deadline of any request is earlier than this.
     alarm: Option<Instant>,
 }
@@ -150,11 +169,12 @@ impl Session {
             backoff,
             owed: Pending::default(),
             asked: HashMap::new(),
+            tokens: Tokens::default(),
             held: VecDeque::new(),
             effects: VecDeque::new(),
             generation: 0,
             next_id: 0,
-            unreachable: String::new(),
+            trouble: String::new(),
             alarm: None,
         }
     }
@@ -173,6 +193,21 @@ impl Session {
         waiting.into_iter().chain(self.alarm).min()
     }
 
+    pub fn phase(&self) -> Phase {
+        match self.state {
+            State::Open if self.memory.initialize.is_none() => Phase::Idle,
+            State::Open => Phase::Open,
+            State::Opening => Phase::Opening,
+            State::Waiting { .. } => Phase::Waiting,
+            State::Closed => Phase::Closed,
+        }
+    }
+
+    /// What was last wrong with the server.
+    pub fn trouble(&self) -> &str {
+        &self.trouble
+    }
+
     /// How many answers the client still waits for.
     pub fn owed_to_client(&self) -> usize {
         self.owed.iter().filter(|(_, owed)| owed.to == Creditor::Client && !owed.cancelled).count()
@@ -186,6 +221,9 @@ impl Session {
                 let (id, opens) = (id.clone(), *method == method::INITIALIZE);
                 if let Err(refusal) = self.admit(&id, &message) {
                     return self.tell_client(refusal);
+                }
+                if self.config.attribute {
+                    self.tokens.note(&id, &message);
                 }
                 if opens { self.initialize(&id, message, now) } else { self.forward(message, now) }
             }
@@ -250,7 +288,7 @@ impl Session {
     }
 
     fn cancel(&mut self, notification: Message, now: Instant) {
-        let id = cancelled_request(&notification);
+        let id = meta::cancelled_request(&notification);
         if let Some(id) = &id {
             if self.owed.entry(id).is_some_and(|owed| owed.held) {
                 // The server never saw the request, so there is nothing to cancel and nobody to answer.
@@ -311,7 +349,10 @@ impl Session {
 
     // ---- from the server
 
-    pub fn handle_server(&mut self, packet: Packet, now: Instant) {
+    pub fn handle_server(&mut self, mut packet: Packet, now: Instant) {
+        if self.config.attribute {
+            packet.lane = self.attribute(packet.lane, &packet.message);
+        }
         if let Lane::Request(id) = &packet.lane {
             self.postpone_deadline(id, now);
         }
@@ -335,6 +376,7 @@ impl Session {
     }
 
     fn answer(&mut self, id: Id, owed: Owed, packet: Packet, now: Instant) {
+        self.tokens.forget(&owed.message);
         let succeeded = matches!(packet.message.kind(), Kind::Result { .. });
         match owed.to {
             Creditor::Client => {
@@ -419,6 +461,7 @@ impl Session {
     /// Answers a request with an error, if it is owed an answer at all.
     fn fail_with(&mut self, id: &Id, error: Message) {
         let Some((id, owed)) = self.owed.settle(id) else { return };
+        self.tokens.forget(&owed.message);
         if owed.to == Creditor::Client && !owed.cancelled {
             self.tell_client(error.with_id(&id));
         }

@@ -125,7 +125,7 @@ impl Session {
             tracing::warn!(target: "bridge", "cannot reach the server: {why}; next try in {} ms", wait.as_millis());
             self.state = State::Waiting { until: now + wait, then };
         }
-        self.unreachable = why.to_owned();
+        self.trouble = why.to_owned();
         self.limit_waits(now);
     }
 
@@ -196,6 +196,7 @@ impl Session {
     /// There is no session and the server refuses a new one. The next request tries again.
     pub(super) fn close(&mut self, why: &str) {
         tracing::error!(target: "bridge", "no session: {why}");
+        self.trouble = why.to_owned();
         self.state = State::Closed;
         for message in std::mem::take(&mut self.held) {
             if let Some(id) = message.id() {
@@ -233,7 +234,7 @@ impl Session {
     fn expire(&mut self, now: Instant) {
         let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         for id in self.owed.ids_where(|owed| owed.held && due(owed.give_up)) {
-            let why = self.unreachable.clone();
+            let why = self.trouble.clone();
             self.give_up(&id, &why);
         }
         for id in self.owed.ids_where(|owed| due(owed.deadline)) {

@@ -16,8 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
-use mcpwire_proto::session::legacy::cancelled_request;
-use mcpwire_proto::{Id, Kind, Message, Packet, method};
+use mcpwire_proto::{Id, Kind, Message, Packet, meta, method};
 use tokio::sync::mpsc;
 use tokio::task::{self, AbortHandle, JoinHandle};
 use url::Url;
@@ -126,7 +125,7 @@ impl Outbox {
 
     /// Some servers never end the stream of a cancelled request: we do.
     fn cancel(&mut self, notification: Message) {
-        let exchange = cancelled_request(&notification).and_then(|id| self.under_way.remove(&id));
+        let exchange = meta::cancelled_request(&notification).and_then(|id| self.under_way.remove(&id));
         let endpoint = Arc::clone(&self.endpoint);
         task::spawn(async move {
             deliver(&endpoint, notification).await;
