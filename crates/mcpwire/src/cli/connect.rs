@@ -19,6 +19,9 @@ use crate::shutdown;
 use crate::transport::http::client::{self, Options, Proxy, Tls};
 use crate::transport::stdio;
 
+/// How long the target may take to be let go; its own limits are shorter.
+const GOODBYE: Duration = Duration::from_secs(10);
+
 /// Connect stdin and stdout to an MCP server
 ///
 /// An MCP client starts this and speaks newline-delimited JSON-RPC with it. Exit codes: 0 when the client is done, 1 when
@@ -77,7 +80,7 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
         if end != End::ClientGone {
             let _ = tokio::time::timeout(drain, stdout.written()).await;
         }
-        let _ = goodbye.await;
+        let _ = tokio::time::timeout(GOODBYE, goodbye).await;
         Ok(ExitCode::SUCCESS)
     });
     // A name lookup that hangs does not hold up the end.

@@ -19,6 +19,7 @@
 mod attribution;
 mod memory;
 mod recovery;
+mod server;
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -31,7 +32,7 @@ use super::backoff::Backoff;
 use crate::message::split_batch;
 use crate::method::{self, Method};
 use crate::pending::Pending;
-use crate::{Fault, Id, Kind, Lane, Message, Packet, Rejected, meta, version};
+use crate::{Fault, Id, Kind, Message, Packet, Rejected, meta, version};
 
 pub use self::memory::protocol_version;
 
@@ -96,6 +97,8 @@ pub struct Session {
     /// Counts server sessions: tells a failure of the present one from a late one of an earlier.
     generation: u32,
     next_id: u64,
+    /// A session was opened anew, and no request was answered since.
+    fruitless: bool,
     /// What was last wrong with the server.
     trouble: String,
     /// No deadline of any request is earlier than this.
@@ -174,6 +177,7 @@ impl Session {
             effects: VecDeque::new(),
             generation: 0,
             next_id: 0,
+            fruitless: false,
             trouble: String::new(),
             alarm: None,
         }
@@ -212,8 +216,6 @@ impl Session {
     pub fn owed_to_client(&self) -> usize {
         self.owed.iter().filter(|(_, owed)| owed.to == Creditor::Client && !owed.cancelled).count()
     }
-
-    // ---- from the client
 
     pub fn handle_client(&mut self, message: Message, now: Instant) {
         match message.kind() {
@@ -290,13 +292,16 @@ impl Session {
     fn cancel(&mut self, notification: Message, now: Instant) {
         let id = meta::cancelled_request(&notification);
         if let Some(id) = &id {
-            if self.owed.entry(id).is_some_and(|owed| owed.held) {
+            if self.owed.entry(id).is_some_and(|owed| owed.held && !owed.message.is(method::INITIALIZE)) {
                 // The server never saw the request, so there is nothing to cancel and nobody to answer.
                 self.owed.settle(id);
                 self.held.retain(|held| !(held.is_request() && held.id() == Some(id)));
                 return;
             }
             if let Some(owed) = self.owed.entry(id) {
+                if owed.message.is(method::INITIALIZE) {
+                    return tracing::debug!(target: "bridge", "dropped {notification}: a handshake cannot be cancelled");
+                }
                 owed.cancelled = true;
             }
         }
@@ -347,88 +352,6 @@ impl Session {
         self.tell_server(message);
     }
 
-    // ---- from the server
-
-    pub fn handle_server(&mut self, mut packet: Packet, now: Instant) {
-        if self.config.attribute {
-            packet.lane = self.attribute(packet.lane, &packet.message);
-        }
-        if let Lane::Request(id) = &packet.lane {
-            self.postpone_deadline(id, now);
-        }
-        match packet.message.kind() {
-            Kind::Request { id, .. } => {
-                let id = id.clone();
-                self.ask_client(id, packet);
-            }
-            Kind::Notification { .. } => self.effects.push_back(Effect::ToClient(packet)),
-            Kind::Result { id } | Kind::Error { id: Some(id) } => match self.owed.settle(&id.clone()) {
-                Some((id, owed)) => self.answer(id, owed, packet, now),
-                None => {
-                    tracing::debug!(target: "bridge", "dropped the server's {}: nobody waits for it", packet.message)
-                }
-            },
-            Kind::Error { id: None } => tracing::warn!(
-                target: "bridge", "the server reports an error of no request: {}",
-                packet.message.payload().unwrap_or_default()
-            ),
-        }
-    }
-
-    fn answer(&mut self, id: Id, owed: Owed, packet: Packet, now: Instant) {
-        self.tokens.forget(&owed.message);
-        let succeeded = matches!(packet.message.kind(), Kind::Result { .. });
-        match owed.to {
-            Creditor::Client => {
-                // Work that gets done is what counts: a server may also answer handshakes and then die.
-                self.backoff.reset();
-                let opens = owed.message.is(method::INITIALIZE);
-                if succeeded {
-                    self.memory.learn(&owed.message, &packet.message);
-                }
-                // The client gets its id back as it wrote it, however the server spells it.
-                let Packet { lane, message } = packet;
-                let verbatim = message.id().map(Id::as_json) == Some(id.as_json());
-                let message = if verbatim { message } else { message.with_id(&id) };
-                self.effects.push_back(Effect::ToClient(Packet { lane, message }));
-                match (opens, succeeded) {
-                    (true, true) => self.open(now),
-                    (true, false) => self.close("the server refused to initialize"),
-                    (false, _) => {}
-                }
-            }
-            Creditor::Reopening if succeeded => self.reopened(&packet.message, now),
-            Creditor::Reopening => self.close(packet.message.payload().unwrap_or_default()),
-            Creditor::Comparing(list) if succeeded => {
-                if let Some(changed) = self.memory.compare(&list, &packet.message) {
-                    tracing::info!(target: "bridge", "the new session has another {list}: telling the client");
-                    self.tell_client(Message::notification(changed, None));
-                }
-            }
-            Creditor::Restoring if succeeded => {}
-            Creditor::Restoring | Creditor::Comparing(_) => {
-                let error = packet.message.payload().unwrap_or_default();
-                tracing::warn!(target: "bridge", "{} failed in the new session: {error}", owed.message);
-            }
-        }
-    }
-
-    /// A server restarted may count its ids from the start again while the client still works on old ones.
-    fn ask_client(&mut self, id: Id, packet: Packet) {
-        let generation = self.generation;
-        let visible = if self.asked.contains_key(&id) { self.fresh_id() } else { id.clone() };
-        let message = if visible.as_json() == id.as_json() { packet.message } else { packet.message.with_id(&visible) };
-        self.asked.insert(visible, Asked { id, generation });
-        self.effects.push_back(Effect::ToClient(Packet { lane: packet.lane, message }));
-    }
-
-    fn postpone_deadline(&mut self, id: &Id, now: Instant) {
-        let timeout = self.config.timeout;
-        if let Some(owed) = self.owed.entry(id) {
-            owed.deadline = timeout.map(|timeout| now + timeout);
-        }
-    }
-
     /// Answers everything that is still owed: nothing more will come from the server.
     pub fn abandon(&mut self, why: &str) {
         self.held.clear();
@@ -467,6 +390,9 @@ impl Session {
         }
         if owed.held {
             self.held.retain(|held| !(held.is_request() && held.id() == Some(&id)));
+        }
+        if owed.to == Creditor::Client && owed.message.is(method::INITIALIZE) {
+            self.close("initialize failed");
         }
     }
 

@@ -16,7 +16,7 @@ impl Session {
         match failure {
             Failure::SessionLost(why) => {
                 tracing::info!(target: "bridge", "{message} found the session gone: {why}");
-                self.lose_session(now);
+                self.lose_session(&why, now);
             }
             Failure::Unreachable(why) if message.is(method::INITIALIZED) => {
                 self.hold(message, now);
@@ -29,7 +29,7 @@ impl Session {
     /// The server has forgotten our session, as a stream of it showed.
     pub fn handle_session_lost(&mut self, why: &str, now: Instant) {
         tracing::info!(target: "bridge", "the session is gone: {why}");
-        self.lose_session(now);
+        self.lose_session(why, now);
     }
 
     /// The server is gone, and everything it was working on with it.
@@ -93,7 +93,7 @@ impl Session {
                     return self.forward(message, now);
                 }
                 self.hold(message, now);
-                self.lose_session(now);
+                self.lose_session(&why, now);
             }
             Failure::Interrupted(why) => {
                 owed.give_up = None;
@@ -104,12 +104,7 @@ impl Session {
                 tracing::info!(target: "bridge", "repeating {message}: {why}");
                 if opens { self.send_again(id, now) } else { self.forward(message, now) }
             }
-            Failure::Refused(error) => {
-                self.fail_with(id, Message::error_object(Some(id), &error));
-                if opens {
-                    self.close(&error);
-                }
-            }
+            Failure::Refused(error) => self.fail_with(id, Message::error_object(Some(id), &error)),
         }
     }
 
@@ -140,11 +135,13 @@ impl Session {
         self.alarm_at(Some(give_up));
     }
 
-    fn lose_session(&mut self, now: Instant) {
+    fn lose_session(&mut self, why: &str, now: Instant) {
         if self.memory.initialize.is_none() {
             return;
         }
         match &mut self.state {
+            // A server that forgets every session it opens would keep us busy.
+            State::Open | State::Closed if self.fruitless => self.wait(why, Then::Reopen, now),
             State::Open | State::Closed => self.reopen(now),
             State::Waiting { then, .. } if *then == Then::Flush => *then = Then::Reopen,
             State::Opening | State::Waiting { .. } => {}
@@ -156,6 +153,7 @@ impl Session {
         let Some(initialize) = self.memory.initialize.clone() else { return self.open(now) };
         tracing::info!(target: "bridge", "opening a new session");
         self.withdraw_server_requests();
+        self.fruitless = true;
         self.generation += 1;
         self.state = State::Opening;
         self.request(&initialize, Creditor::Reopening, now);
@@ -245,12 +243,8 @@ impl Session {
     }
 
     fn give_up(&mut self, id: &Id, why: &str) {
-        let opens = self.owed.entry(id).is_some_and(|owed| owed.message.is(method::INITIALIZE));
         let waited = self.config.wait;
         self.fail(id, Fault::Upstream(format!("cannot reach the server: {why}; gave up after {waited:?}")));
-        if opens {
-            self.close(why);
-        }
     }
 
     fn time_out(&mut self, id: &Id, now: Instant) {

@@ -182,3 +182,41 @@ async fn a_cancelled_call_is_let_go_even_if_the_server_never_ends_its_stream() {
     assert_eq!(client.message().await, result(1));
     finish(client, server).await;
 }
+
+#[tokio::test]
+async fn a_notification_answered_with_an_open_stream_holds_nothing_up() {
+    let (mut server, mut client) = connected(&[]).await;
+    client.notify("notifications/a").await;
+    let mut stream = server.expect("notifications/a").await.stream().await;
+    client.notify("notifications/b").await;
+    server.expect("notifications/b").await.accept().await;
+    stream.send(json!({"jsonrpc": "2.0", "method": "notifications/x"})).await;
+    assert_eq!(client.message().await["method"], "notifications/x");
+    finish(client, server).await;
+}
+
+#[tokio::test]
+async fn a_notification_the_server_never_takes_holds_up_no_request_and_no_end() {
+    let (mut server, mut client) = connected(&[]).await;
+    for _ in 0..400 {
+        client.notify("notifications/a").await;
+    }
+    let _stuck = server.expect("notifications/a").await;
+    client.request(1, "ping", json!({})).await;
+    server.expect("ping").await.result(json!({})).await;
+    assert_eq!(client.message().await["id"], 1);
+    finish(client, server).await;
+}
+
+#[tokio::test]
+async fn notifications_before_the_end_are_still_sent_in_order() {
+    let (mut server, mut client) = connected(&[]).await;
+    for number in 0..40 {
+        client.notify(&format!("notifications/{number}")).await;
+    }
+    client.close_stdin();
+    for number in 0..40 {
+        server.expect(&format!("notifications/{number}")).await.accept().await;
+    }
+    finish(client, server).await;
+}

@@ -153,6 +153,11 @@ impl Endpoint {
         let _ = self.events.send(Event::Packet(Packet { lane, message })).await;
     }
 
+    /// Completes when nobody is left to be told anything.
+    pub(super) async fn link_gone(&self) {
+        self.events.closed().await;
+    }
+
     pub(super) async fn report_failed(&self, message: Message, failure: Failure) {
         let _ = self.events.send(Event::Failed { message, failure }).await;
     }

@@ -16,9 +16,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
-use mcpwire_proto::{Id, Kind, Message, Packet, meta, method};
+use hyper::body::Body;
+use mcpwire_proto::{Failure, Id, Kind, Message, Packet, meta, method};
 use tokio::sync::mpsc;
-use tokio::task::{self, AbortHandle, JoinHandle};
+use tokio::task::{self, AbortHandle, JoinHandle, JoinSet};
+use tokio::time::timeout;
 use url::Url;
 
 use self::endpoint::Endpoint;
@@ -29,8 +31,10 @@ pub use self::tls::Tls;
 
 /// How long an answer may still come for a request that was cancelled.
 const CANCEL_GRACE: Duration = Duration::from_secs(5);
-/// How long other messages wait for the server to take `notifications/initialized`.
-const INITIALIZED_LIMIT: Duration = Duration::from_secs(10);
+/// How long the server may take to accept a message that has no answer. Those that follow wait for it.
+const DELIVERY_LIMIT: Duration = Duration::from_secs(10);
+/// How long messages that have no answer may still be on their way when we are done.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 /// How long the goodbye may take.
 const DELETE_LIMIT: Duration = Duration::from_secs(2);
 /// How many ended exchanges may stay on the books.
@@ -69,8 +73,9 @@ pub fn connect(options: Options) -> Result<(Link, JoinHandle<()>), ConnectError>
     let (link, Port { tx, rx }) = Link::pair();
     let endpoint = Arc::new(Endpoint::new(options, tx)?);
     let (notify, notifications) = mpsc::channel(NOTIFICATIONS);
-    task::spawn(send_in_order(Arc::clone(&endpoint), notifications));
-    let outbox = Outbox { endpoint, notify, under_way: HashMap::new(), prune_at: FEW, listening: None };
+    let mut deliveries = JoinSet::new();
+    deliveries.spawn(send_in_order(Arc::clone(&endpoint), notifications));
+    let outbox = Outbox { endpoint, notify, deliveries, under_way: HashMap::new(), prune_at: FEW, listening: None };
     Ok((link, task::spawn(outbox.run(rx))))
 }
 
@@ -78,6 +83,8 @@ pub fn connect(options: Options) -> Result<(Link, JoinHandle<()>), ConnectError>
 struct Outbox {
     endpoint: Arc<Endpoint>,
     notify: mpsc::Sender<Message>,
+    /// Messages without an answer that are on their way.
+    deliveries: JoinSet<()>,
     /// The exchanges whose answers are awaited, and some that have ended since the last look.
     under_way: HashMap<Id, AbortHandle>,
     /// How many there are before the next look.
@@ -92,7 +99,10 @@ impl Outbox {
         }
         self.stop_listening();
         self.under_way.values().for_each(AbortHandle::abort);
-        let _ = tokio::time::timeout(DELETE_LIMIT, self.endpoint.delete_session()).await;
+        drop(self.notify);
+        let last_words = async { while self.deliveries.join_next().await.is_some() {} };
+        let _ = timeout(LAST_WORDS, last_words).await;
+        let _ = timeout(DELETE_LIMIT, self.endpoint.delete_session()).await;
     }
 
     async fn send(&mut self, message: Message) {
@@ -108,17 +118,19 @@ impl Outbox {
             }
             Kind::Notification { method } if *method == method::INITIALIZED => {
                 // Servers refuse requests until they have seen this one.
-                let _ = tokio::time::timeout(INITIALIZED_LIMIT, deliver(&self.endpoint, message)).await;
+                deliver(&self.endpoint, message).await;
                 self.stop_listening();
                 self.listening = Some(task::spawn(listen::run(Arc::clone(&self.endpoint))).abort_handle());
             }
             Kind::Notification { method } if *method == method::CANCELLED => self.cancel(message),
             Kind::Notification { .. } => {
-                let _ = self.notify.send(message).await;
+                if let Err(error) = self.notify.try_send(message) {
+                    tracing::warn!(target: "http", "dropped {}: too many wait already", error.into_inner());
+                }
             }
             Kind::Result { .. } | Kind::Error { .. } => {
                 let endpoint = Arc::clone(&self.endpoint);
-                task::spawn(async move { deliver(&endpoint, message).await });
+                self.deliveries.spawn(async move { deliver(&endpoint, message).await });
             }
         }
     }
@@ -127,17 +139,18 @@ impl Outbox {
     fn cancel(&mut self, notification: Message) {
         let exchange = meta::cancelled_request(&notification).and_then(|id| self.under_way.remove(&id));
         let endpoint = Arc::clone(&self.endpoint);
-        task::spawn(async move {
-            deliver(&endpoint, notification).await;
-            if let Some(exchange) = exchange {
+        self.deliveries.spawn(async move { deliver(&endpoint, notification).await });
+        if let Some(exchange) = exchange {
+            task::spawn(async move {
                 tokio::time::sleep(CANCEL_GRACE).await;
                 exchange.abort();
-            }
-        });
+            });
+        }
     }
 
     /// Forgets exchanges that have ended, now and then.
     fn prune(&mut self) {
+        while self.deliveries.try_join_next().is_some() {}
         if self.under_way.len() >= self.prune_at {
             self.under_way.retain(|_, exchange| !exchange.is_finished());
             self.prune_at = (self.under_way.len() * 2).max(FEW);
@@ -157,10 +170,24 @@ async fn send_in_order(endpoint: Arc<Endpoint>, mut notifications: mpsc::Receive
     }
 }
 
-/// Sends a message that has no answer.
-async fn deliver(endpoint: &Endpoint, message: Message) {
-    match endpoint.post(&message).await {
-        Ok(response) => stream::drain(endpoint, response).await,
-        Err(failure) => endpoint.report_failed(message, failure).await,
+/// Sends a message that has no answer. What the server says in return, if anything, is not waited for.
+async fn deliver(endpoint: &Arc<Endpoint>, message: Message) {
+    match timeout(DELIVERY_LIMIT, endpoint.post(&message)).await {
+        Ok(Ok(response)) => {
+            if !response.body().is_end_stream() {
+                let endpoint = Arc::clone(endpoint);
+                task::spawn(async move {
+                    tokio::select! {
+                        () = stream::drain(&endpoint, response) => {}
+                        () = endpoint.link_gone() => {}
+                    }
+                });
+            }
+        }
+        Ok(Err(failure)) => endpoint.report_failed(message, failure).await,
+        Err(_) => {
+            let failure = Failure::Interrupted(format!("the server did not take it within {DELIVERY_LIMIT:?}"));
+            endpoint.report_failed(message, failure).await;
+        }
     }
 }
