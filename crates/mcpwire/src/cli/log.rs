@@ -15,7 +15,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 
 /// The components that log.
-const OURS: [&str; 6] = ["bridge", "connect", "http", "reference", "stdio", "wire"];
+const OURS: [&str; 8] = ["bridge", "child", "connect", "http", "reference", "stdio", "unix", "wire"];
 
 #[derive(Debug, Args)]
 pub(super) struct LogArgs {

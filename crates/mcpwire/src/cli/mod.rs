@@ -2,12 +2,14 @@
 
 mod connect;
 mod demo;
+mod guard;
 mod log;
 mod reference;
+mod target;
+mod units;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
@@ -29,6 +31,8 @@ enum Command {
     Demo(demo::Args),
     #[command(hide = true)]
     Reference(reference::Args),
+    #[command(hide = true, name = guard::NAME)]
+    Guard(guard::Args),
 }
 
 /// Runs the command that the arguments name.
@@ -41,6 +45,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Connect(args) => connect::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Reference(args) => reference::run(args),
+        Command::Guard(args) => Ok(guard::run(&args)),
     };
     match outcome {
         Ok(code) => code,
@@ -73,12 +78,4 @@ fn explain(error: &clap::Error) -> ExitCode {
 #[allow(clippy::print_stderr, reason = "stderr is where people read; stdout belongs to the protocol")]
 fn say(line: &str) {
     eprintln!("{line}");
-}
-
-/// A time with a unit, or plain seconds.
-fn duration(text: &str) -> Result<Duration, String> {
-    match text.parse::<u64>() {
-        Ok(seconds) => Ok(Duration::from_secs(seconds)),
-        Err(_) => humantime::parse_duration(text).map_err(|e| format!("expected a time such as 30s or 5m: {e}")),
-    }
 }

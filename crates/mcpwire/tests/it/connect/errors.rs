@@ -107,7 +107,7 @@ async fn redirects_are_followed_on_the_same_origin_only() {
 #[tokio::test]
 async fn a_bad_command_line_is_one_line_and_a_code() {
     for (args, says) in [
-        (&["connect"][..], "<URL>"),
+        (&["connect"][..], "TARGET"),
         (&["connect", "ftp://example.com"], "http:// or https://"),
         (&["connect", "not a url"], "http:// or https://"),
         (&["connect", "http://localhost:1/", "--no-such-flag"], "--no-such-flag"),
