@@ -15,7 +15,8 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 
 /// The components that log.
-const OURS: [&str; 8] = ["bridge", "child", "connect", "http", "reference", "stdio", "unix", "wire"];
+const OURS: [&str; 10] =
+    ["bridge", "child", "connect", "expose", "http", "reference", "share", "stdio", "unix", "wire"];
 
 #[derive(Debug, Args)]
 pub(super) struct LogArgs {

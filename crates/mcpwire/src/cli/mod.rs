@@ -2,6 +2,7 @@
 
 mod connect;
 mod demo;
+mod expose;
 mod guard;
 mod log;
 mod reference;
@@ -28,6 +29,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Connect(connect::Args),
+    Expose(expose::Args),
     Demo(demo::Args),
     #[command(hide = true)]
     Reference(reference::Args),
@@ -43,6 +45,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let outcome = match cli.command {
         Command::Connect(args) => connect::run(args),
+        Command::Expose(args) => expose::run(args),
         Command::Demo(args) => demo::run(args),
         Command::Reference(args) => reference::run(args),
         Command::Guard(args) => Ok(guard::run(&args)),
