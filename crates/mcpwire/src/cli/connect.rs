@@ -5,18 +5,18 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, ValueEnum};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use hyper_util::client::proxy::matcher::Matcher;
 use mcpwire_proto::frame::DEFAULT_LIMIT;
 use mcpwire_proto::session::legacy::{Config, Session};
 use url::{Host, Url};
 
-use super::duration;
 use super::log::{self, LogArgs};
+use super::{duration, hub};
 use crate::bridge::{self, End};
 use crate::shutdown;
-use crate::transport::http::client::{self, Options, Proxy, Tls};
+use crate::transport::http::client::{self, Options, Proxy, Tls, Transport};
 use crate::transport::stdio;
 
 /// Connect stdin and stdout to an MCP server
@@ -26,8 +26,17 @@ use crate::transport::stdio;
 #[derive(Debug, ClapArgs)]
 pub(super) struct Args {
     /// Where the server is: an http:// or https:// URL
-    #[arg(value_name = "URL", value_parser = server_url)]
-    url: Url,
+    #[arg(value_name = "URL", value_parser = server_url, required_unless_present = "mcp_hub")]
+    url: Option<Url>,
+    /// What the server speaks: Streamable HTTP, the older HTTP+SSE, or whichever it turns out to be
+    #[arg(long, value_enum, default_value_t = Spoken::Auto)]
+    transport: Spoken,
+    /// The same as --transport sse
+    #[arg(long, conflicts_with = "transport")]
+    mcp_hub_mode: bool,
+    /// Connect to the mcp-hub that runs on this machine; of several, to the one whose project is nearest
+    #[arg(long, conflicts_with_all = ["url", "transport"])]
+    mcp_hub: bool,
     /// Send this header with every request; ${NAME} stands for an environment variable
     #[arg(short = 'H', long = "header", value_name = "'NAME: VALUE'")]
     headers: Vec<String>,
@@ -107,9 +116,15 @@ fn options(args: Args) -> Result<Options> {
         (Some(chain), Some(key)) => Some((read(chain)?, read(key)?)),
         _ => None,
     };
+    let (url, transport) = match args.url {
+        Some(url) if args.mcp_hub_mode => (url, Transport::Sse),
+        Some(url) => (url, args.transport.into()),
+        None => (hub::find()?, Transport::Sse),
+    };
     Ok(Options {
-        proxy: proxy_for(&args.url),
-        url: args.url,
+        proxy: proxy_for(&url),
+        url,
+        transport,
         headers,
         tls: Tls { authorities, identity, insecure: args.insecure },
         max_message: args.max_message.0,
@@ -181,6 +196,24 @@ fn server_url(text: &str) -> Result<Url, String> {
         return Err(format!("expected an http:// or https:// URL, came scheme {:?}", url.scheme()));
     }
     Ok(url)
+}
+
+/// What the server speaks.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Spoken {
+    Auto,
+    Http,
+    Sse,
+}
+
+impl From<Spoken> for Transport {
+    fn from(spoken: Spoken) -> Transport {
+        match spoken {
+            Spoken::Auto => Transport::Auto,
+            Spoken::Http => Transport::Streamable,
+            Spoken::Sse => Transport::Sse,
+        }
+    }
 }
 
 /// A number of bytes.

@@ -2,6 +2,7 @@
 
 mod connect;
 mod demo;
+mod hub;
 mod log;
 mod reference;
 
