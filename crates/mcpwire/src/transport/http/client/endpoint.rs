@@ -114,7 +114,7 @@ impl Endpoint {
 
     /// Asks for the stream of an HTTP+SSE server; whether it is one, its first event will tell.
     pub(super) async fn get_legacy(&self) -> Result<Response<Incoming>, Failure> {
-        self.request(Method::GET, |headers| ask_for_stream(headers), &Bytes::new()).await
+        self.request(Method::GET, ask_for_stream, &Bytes::new()).await
     }
 
     /// Opens a stream: the listening one, or the rest of the one that the event id belongs to.

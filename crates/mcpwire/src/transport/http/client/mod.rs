@@ -1,6 +1,6 @@
 //! A Streamable HTTP server (2025-03-26 to 2025-11-25) as a link: each message is POSTed, answers come as JSON or as
 //! event streams, and a GET stream brings what the server has to say by itself. A server of the older HTTP+SSE
-//! (2024-11-05) is the same link; [`opening`] finds out, [`legacy`] speaks it.
+//! (2024-11-05) is the same link; `opening` finds out, `legacy` speaks it.
 //!
 //! Nothing is decided here about trying again: a message that did not get through is reported with what became of it.
 
