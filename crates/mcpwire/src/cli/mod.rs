@@ -4,6 +4,7 @@ mod connect;
 mod demo;
 mod expose;
 mod guard;
+mod hub;
 mod log;
 mod reference;
 mod target;

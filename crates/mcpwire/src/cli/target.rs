@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, ValueEnum};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use hyper_util::client::proxy::matcher::Matcher;
 use mcpwire_proto::frame::DEFAULT_LIMIT;
@@ -14,10 +14,11 @@ use mcpwire_proto::session::legacy::Config;
 use tokio::task::JoinHandle;
 use url::{Host, Url};
 
+use super::hub;
 use super::units::{Size, duration, size};
 use crate::link::Link;
 use crate::transport::child::{self, Closing};
-use crate::transport::http::client::{self, Proxy, Tls};
+use crate::transport::http::client::{self, Proxy, Tls, Transport};
 
 /// Our own program, even after its file was replaced.
 const OURSELVES: &str = "/proc/self/exe";
@@ -26,7 +27,7 @@ const OURSELVES: &str = "/proc/self/exe";
 #[derive(Debug, ClapArgs)]
 pub(super) struct TargetArgs {
     /// Where the server is: an http:// or https:// URL
-    #[arg(value_name = "TARGET", value_parser = address, required_unless_present = "command")]
+    #[arg(value_name = "TARGET", value_parser = address, required_unless_present_any = ["command", "mcp_hub"])]
     target: Option<Address>,
     /// A program that is the server, on its stdin and stdout, and its arguments
     #[arg(value_name = "COMMAND", last = true, conflicts_with = "target")]
@@ -37,6 +38,15 @@ pub(super) struct TargetArgs {
     /// Run COMMAND in this directory
     #[arg(long, value_name = "DIR", requires = "command")]
     cwd: Option<PathBuf>,
+    /// What a server behind a URL speaks: Streamable HTTP, the older HTTP+SSE, or whichever it turns out to be
+    #[arg(long, value_enum, default_value_t = Spoken::Auto)]
+    transport: Spoken,
+    /// The same as --transport sse
+    #[arg(long, conflicts_with = "transport")]
+    mcp_hub_mode: bool,
+    /// Connect to the mcp-hub that runs on this machine; of several, to the one whose project is nearest
+    #[arg(long, conflicts_with_all = ["target", "command", "transport"])]
+    mcp_hub: bool,
     /// Send this header with every request; ${NAME} stands for an environment variable
     #[arg(short = 'H', long = "header", value_name = "'NAME: VALUE'")]
     headers: Vec<String>,
@@ -88,8 +98,12 @@ impl TargetArgs {
 
     /// Reads the files and variables that the arguments name.
     pub(super) fn target(&self) -> Result<Target> {
+        if self.mcp_hub {
+            return Ok(Target::Http(Box::new(self.http(&hub::find()?, Transport::Sse)?)));
+        }
+        let transport = if self.mcp_hub_mode { Transport::Sse } else { self.transport.into() };
         Ok(match (&self.target, self.command.split_first()) {
-            (Some(Address::Http(url)), _) => Target::Http(Box::new(self.http(url)?)),
+            (Some(Address::Http(url)), _) => Target::Http(Box::new(self.http(url, transport)?)),
             (None, Some((program, args))) => Target::Child(self.child(program, args)?),
             (None, None) => bail!("expected a target"),
         })
@@ -116,7 +130,7 @@ impl TargetArgs {
         })
     }
 
-    fn http(&self, url: &Url) -> Result<client::Options> {
+    fn http(&self, url: &Url, transport: Transport) -> Result<client::Options> {
         let mut headers = HeaderMap::new();
         for text in &self.headers {
             let (name, value) = header(text)?;
@@ -133,6 +147,7 @@ impl TargetArgs {
         Ok(client::Options {
             proxy: proxy_for(url),
             url: url.clone(),
+            transport,
             headers,
             tls: Tls { authorities, identity, insecure: self.insecure },
             max_message: self.max_message.0,
@@ -156,6 +171,24 @@ impl fmt::Display for Target {
         match self {
             Target::Http(options) => f.write_str(&shown(&options.url)),
             Target::Child(options) => f.write_str(&options.name),
+        }
+    }
+}
+
+/// What the server speaks.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Spoken {
+    Auto,
+    Http,
+    Sse,
+}
+
+impl From<Spoken> for Transport {
+    fn from(spoken: Spoken) -> Transport {
+        match spoken {
+            Spoken::Auto => Transport::Auto,
+            Spoken::Http => Transport::Streamable,
+            Spoken::Sse => Transport::Sse,
         }
     }
 }

@@ -11,6 +11,10 @@ impl Session {
     /// A message did not get through.
     pub fn handle_failed(&mut self, message: Message, failure: Failure, now: Instant) {
         if let Kind::Request { id, .. } = message.kind() {
+            if self.owed.entry(id).is_some_and(|owed| owed.held) {
+                // It is not with the server: a late word of an earlier sending, which the server's end has covered.
+                return;
+            }
             return self.request_failed(id, failure, now);
         }
         match failure {
@@ -38,7 +42,7 @@ impl Session {
         let under_way = self.owed.ids_where(|owed| !owed.held);
         // First the session, so that what is repeated waits for the new one. And never at once: a server that dies
         // whenever it has started would keep us busy.
-        if self.memory.initialize.is_some() && matches!(self.state, State::Open | State::Closed) {
+        if self.memory.initialize.is_some() && !matches!(self.state, State::Opening) {
             self.wait(why, Then::Reopen, now);
         }
         for id in under_way {

@@ -326,3 +326,32 @@ fn a_server_that_forgets_every_session_is_asked_ever_more_slowly() {
     }
     assert!(rig.now - started > Duration::from_secs(10), "10 sessions took {:?} only", rig.now - started);
 }
+
+#[test]
+fn a_late_failure_of_what_the_servers_end_has_covered_changes_nothing() {
+    let mut rig = Rig::open();
+    rig.request(1, method::TOOLS_LIST);
+    let sent = rig.at_server[0].clone();
+    rig.die();
+    for failure in [Failure::SessionLost("no stream".into()), Failure::Interrupted("cut".into())] {
+        rig.session.handle_failed(sent.clone(), failure, rig.now);
+    }
+    rig.advance(Duration::from_secs(1));
+    assert!(rig.at_server.len() == 1 && rig.at_server[0].is(method::INITIALIZE));
+    rig.answer(0);
+    assert_eq!(rig.at_server.len(), 1, "the list is repeated once");
+    rig.answer(0);
+    assert_eq!(rig.answers_to(&Id::from(1)), 1);
+}
+
+#[test]
+fn a_server_that_dies_while_it_is_waited_for_gets_a_handshake_first() {
+    let mut rig = Rig::open();
+    rig.request(1, method::TOOLS_CALL);
+    rig.fail(0, Failure::Unreachable("refused".into()));
+    rig.die();
+    rig.advance(Duration::from_secs(1));
+    assert!(rig.at_server.len() == 1 && rig.at_server[0].is(method::INITIALIZE));
+    rig.answer(0);
+    assert!(rig.at_server[0].is(method::TOOLS_CALL));
+}

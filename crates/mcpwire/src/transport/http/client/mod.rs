@@ -1,12 +1,15 @@
 //! A Streamable HTTP server (2025-03-26 to 2025-11-25) as a link: each message is POSTed, answers come as JSON or as
-//! event streams, and a GET stream brings what the server has to say by itself.
+//! event streams, and a GET stream brings what the server has to say by itself. A server of the older HTTP+SSE
+//! (2024-11-05) is the same link; `opening` finds out, `legacy` speaks it.
 //!
 //! Nothing is decided here about trying again: a message that did not get through is reported with what became of it.
 
 mod dial;
 mod endpoint;
 mod exchange;
+mod legacy;
 mod listen;
+mod opening;
 mod status;
 mod stream;
 mod tls;
@@ -46,6 +49,7 @@ const NOTIFICATIONS: usize = 256;
 #[derive(Debug, Clone)]
 pub struct Options {
     pub url: Url,
+    pub transport: Transport,
     /// Sent with every request.
     pub headers: HeaderMap,
     pub tls: Tls,
@@ -54,6 +58,16 @@ pub struct Options {
     pub max_message: usize,
     /// How long to try to resume a stream that was cut.
     pub resume_for: Duration,
+}
+
+/// What the server at a URL speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// Streamable HTTP, or HTTP+SSE if the server does not take `initialize` that way.
+    Auto,
+    Streamable,
+    /// HTTP+SSE of 2024-11-05.
+    Sse,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -102,24 +116,34 @@ impl Outbox {
         drop(self.notify);
         let last_words = async { while self.deliveries.join_next().await.is_some() {} };
         let _ = timeout(LAST_WORDS, last_words).await;
+        self.endpoint.legacy.close();
         let _ = timeout(DELETE_LIMIT, self.endpoint.delete_session()).await;
     }
 
     async fn send(&mut self, message: Message) {
         match message.kind() {
             Kind::Request { id, method } => {
-                if *method == method::INITIALIZE {
-                    self.stop_listening();
-                    self.endpoint.forget_session();
-                }
                 self.prune();
-                let exchange = exchange::run(Arc::clone(&self.endpoint), message.clone());
-                self.under_way.insert(id.clone(), task::spawn(exchange).abort_handle());
+                let endpoint = Arc::clone(&self.endpoint);
+                let exchange = if *method == method::INITIALIZE {
+                    self.stop_listening();
+                    legacy::abandon(&endpoint).await;
+                    endpoint.forget_session();
+                    task::spawn(opening::run(endpoint, message.clone()))
+                } else if endpoint.legacy.is_spoken() {
+                    task::spawn(legacy::send(endpoint, message.clone()))
+                } else {
+                    task::spawn(exchange::run(endpoint, message.clone()))
+                };
+                self.under_way.insert(id.clone(), exchange.abort_handle());
             }
             Kind::Notification { method } if *method == method::INITIALIZED => {
                 // Servers refuse requests until they have seen this one.
                 deliver(&self.endpoint, message).await;
                 self.stop_listening();
+                if self.endpoint.legacy.is_spoken() {
+                    return;
+                }
                 self.listening = Some(task::spawn(listen::run(Arc::clone(&self.endpoint))).abort_handle());
             }
             Kind::Notification { method } if *method == method::CANCELLED => self.cancel(message),
@@ -137,13 +161,16 @@ impl Outbox {
 
     /// Some servers never end the stream of a cancelled request: we do.
     fn cancel(&mut self, notification: Message) {
-        let exchange = meta::cancelled_request(&notification).and_then(|id| self.under_way.remove(&id));
+        let id = meta::cancelled_request(&notification);
+        let exchange = id.as_ref().and_then(|id| self.under_way.remove(id));
         let endpoint = Arc::clone(&self.endpoint);
         self.deliveries.spawn(async move { deliver(&endpoint, notification).await });
-        if let Some(exchange) = exchange {
+        if let (Some(id), Some(exchange)) = (id, exchange) {
+            let endpoint = Arc::clone(&self.endpoint);
             task::spawn(async move {
                 tokio::time::sleep(CANCEL_GRACE).await;
                 exchange.abort();
+                legacy::give_up(&endpoint, &id).await;
             });
         }
     }
@@ -172,6 +199,9 @@ async fn send_in_order(endpoint: Arc<Endpoint>, mut notifications: mpsc::Receive
 
 /// Sends a message that has no answer. What the server says in return, if anything, is not waited for.
 async fn deliver(endpoint: &Arc<Endpoint>, message: Message) {
+    if endpoint.legacy.is_spoken() {
+        return legacy::send(Arc::clone(endpoint), message).await;
+    }
     match timeout(DELIVERY_LIMIT, endpoint.post(&message)).await {
         Ok(Ok(response)) => {
             if !response.body().is_end_stream() {
