@@ -7,6 +7,7 @@ mod guard;
 mod hub;
 mod log;
 mod reference;
+mod stderr;
 mod target;
 mod units;
 
@@ -51,6 +52,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Reference(args) => reference::run(args),
         Command::Guard(args) => Ok(guard::run(&args)),
     };
+    stderr::flush();
     match outcome {
         Ok(code) => code,
         Err(error) => {
