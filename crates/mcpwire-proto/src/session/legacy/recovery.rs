@@ -38,7 +38,7 @@ impl Session {
         let under_way = self.owed.ids_where(|owed| !owed.held);
         // First the session, so that what is repeated waits for the new one. And never at once: a server that dies
         // whenever it has started would keep us busy.
-        if self.memory.initialize.is_some() && matches!(self.state, State::Open | State::Closed) {
+        if self.memory.initialize.is_some() && !matches!(self.state, State::Opening) {
             self.wait(why, Then::Reopen, now);
         }
         for id in under_way {
@@ -98,7 +98,12 @@ impl Session {
             Failure::Interrupted(why) => {
                 owed.give_up = None;
                 if owed.repeated || !message.method().is_some_and(Method::is_repeatable) {
-                    return self.fail(id, interrupted(&why));
+                    let fault = interrupted(&why, owed.repeated);
+                    self.fail(id, fault);
+                    if opens {
+                        self.close(&why);
+                    }
+                    return;
                 }
                 owed.repeated = true;
                 tracing::info!(target: "bridge", "repeating {message}: {why}");
@@ -269,9 +274,10 @@ impl Session {
     }
 }
 
-fn interrupted(why: &str) -> Fault {
-    Fault::Upstream(format!(
-        "the connection to the server was lost before the answer came: {why}; \
-         the request may have been executed and was not sent again"
-    ))
+fn interrupted(why: &str, repeated: bool) -> Fault {
+    let outcome = match repeated {
+        true => "so was it when the request was repeated",
+        false => "the request may have been executed and was not sent again",
+    };
+    Fault::Upstream(format!("the connection to the server was lost before the answer came: {why}; {outcome}"))
 }
