@@ -27,7 +27,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Connect(connect::Args),
+    Connect(Box<connect::Args>),
     Demo(demo::Args),
     #[command(hide = true)]
     Reference(reference::Args),
@@ -42,7 +42,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return explain(&error),
     };
     let outcome = match cli.command {
-        Command::Connect(args) => connect::run(args),
+        Command::Connect(args) => connect::run(*args),
         Command::Demo(args) => demo::run(args),
         Command::Reference(args) => reference::run(args),
         Command::Guard(args) => Ok(guard::run(&args)),
