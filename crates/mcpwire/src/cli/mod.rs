@@ -30,8 +30,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Connect(connect::Args),
-    Expose(expose::Args),
+    Connect(Box<connect::Args>),
+    Expose(Box<expose::Args>),
     Demo(demo::Args),
     #[command(hide = true)]
     Reference(reference::Args),
@@ -46,8 +46,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return explain(&error),
     };
     let outcome = match cli.command {
-        Command::Connect(args) => connect::run(args),
-        Command::Expose(args) => expose::run(args),
+        Command::Connect(args) => connect::run(*args),
+        Command::Expose(args) => expose::run(*args),
         Command::Demo(args) => demo::run(args),
         Command::Reference(args) => reference::run(args),
         Command::Guard(args) => Ok(guard::run(&args)),

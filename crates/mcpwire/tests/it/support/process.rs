@@ -8,7 +8,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
-use super::within;
+use super::{until, within};
 
 pub struct Mcpwire {
     child: Child,
@@ -96,6 +96,19 @@ impl Mcpwire {
         }
     }
 
+    /// Does the handshake.
+    pub async fn open_session(&mut self) {
+        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
+        self.request("open", "initialize", params).await;
+        let answer = self.message().await;
+        assert_eq!(answer["result"]["protocolVersion"], "2025-11-25", "{answer}");
+        self.notify("notifications/initialized").await;
+    }
+
+    pub async fn call(&mut self, id: impl Into<Value>, tool: &str, arguments: Value) {
+        self.request(id, "tools/call", json!({"name": tool, "arguments": arguments})).await;
+    }
+
     pub fn close_stdin(&mut self) {
         self.stdin = None;
     }
@@ -131,11 +144,6 @@ impl Mcpwire {
 
     /// Waits until the log says something.
     pub async fn logged(&self, text: &str) {
-        within(&format!("{text:?} in the log"), async {
-            while !self.stderr().contains(text) {
-                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-            }
-        })
-        .await;
+        until(&format!("{text:?} in the log"), || self.stderr().contains(text)).await;
     }
 }
