@@ -142,7 +142,11 @@ mod tests {
 
     #[test]
     fn a_line_at_the_limit_passes_and_one_over_it_is_skipped_once() {
-        check(b"12345678\n123456789\nok\n", 8, &[text("12345678"), Line::TooLong { id: None, answers: None }, text("ok")]);
+        check(
+            b"12345678\n123456789\nok\n",
+            8,
+            &[text("12345678"), Line::TooLong { id: None, answers: None }, text("ok")],
+        );
     }
 
     #[test]

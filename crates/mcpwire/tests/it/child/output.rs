@@ -28,6 +28,17 @@ async fn a_flood_on_stderr_does_not_hold_up_the_rest() {
 }
 
 #[tokio::test]
+async fn a_flood_on_stderr_that_nobody_reads_does_not_hold_up_the_rest() {
+    let script = r#"yes 'a line of the flood' | head -n 100000 >&2; exec "$MCPWIRE" reference --stdio"#;
+    let mut client = scripted(&[], script);
+    client.stop_reading_stderr();
+    client.open_session().await;
+    expect_echo(&mut client, 1).await;
+    client.close_stdin();
+    assert_eq!(client.wait().await.code(), Some(0));
+}
+
+#[tokio::test]
 async fn several_messages_in_one_array_are_taken_apart() {
     let script = r#"
         read -r line

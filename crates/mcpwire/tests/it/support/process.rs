@@ -1,6 +1,7 @@
 //! The binary as an MCP client sees it: a child process on pipes.
 
 use std::process::{ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
@@ -16,6 +17,7 @@ pub struct Mcpwire {
     stdout: Option<Lines<BufReader<ChildStdout>>>,
     stderr: Arc<Mutex<String>>,
     stderr_done: JoinHandle<()>,
+    deaf: Arc<AtomicBool>,
 }
 
 impl Mcpwire {
@@ -38,14 +40,19 @@ impl Mcpwire {
         let stderr = Arc::new(Mutex::new(String::new()));
         let mut lines = BufReader::new(child.stderr.take().expect("stderr is piped")).lines();
         let seen = Arc::clone(&stderr);
+        let deaf = Arc::new(AtomicBool::new(false));
+        let is_deaf = Arc::clone(&deaf);
         let stderr_done = tokio::spawn(async move {
             while let Ok(Some(line)) = lines.next_line().await {
+                if is_deaf.load(Ordering::Relaxed) {
+                    return std::future::pending().await;
+                }
                 let mut seen = seen.lock().unwrap();
                 seen.push_str(&line);
                 seen.push('\n');
             }
         });
-        Mcpwire { child, stdin, stdout, stderr, stderr_done }
+        Mcpwire { child, stdin, stdout, stderr, stderr_done, deaf }
     }
 
     pub async fn send(&mut self, message: Value) {
@@ -99,6 +106,11 @@ impl Mcpwire {
 
     pub fn close_stdout(&mut self) {
         self.stdout = None;
+    }
+
+    /// Keeps stderr open and reads no more of it.
+    pub fn stop_reading_stderr(&self) {
+        self.deaf.store(true, Ordering::Relaxed);
     }
 
     pub fn signal(&self, name: &str) {
