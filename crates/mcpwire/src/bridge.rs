@@ -10,10 +10,11 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use mcpwire_proto::Packet;
-use mcpwire_proto::session::legacy::{Effect, Session};
+use mcpwire_proto::session::legacy::{Effect, Phase, Session};
 use tokio::sync::mpsc;
 use tokio::time::sleep_until;
 
+use crate::health::{Condition, Watch};
 use crate::link::{Event, Link};
 
 /// How many messages wait for a slow receiver before we stop reading from the other side.
@@ -38,9 +39,20 @@ pub enum End {
 /// Carries messages until the client's side closes or `stop` completes, then waits up to `drain` for what is under way;
 /// not at all when both have happened.
 pub async fn run(downstream: Link, upstream: Link, session: Session, stop: impl Future, drain: Duration) -> End {
-    Bridge { session, downstream, upstream, to_client: VecDeque::new(), to_server: VecDeque::new() }
-        .run(stop, drain)
-        .await
+    run_watched(downstream, upstream, session, stop, drain, None).await
+}
+
+/// The same, with an eye on the server's health.
+pub async fn run_watched(
+    downstream: Link,
+    upstream: Link,
+    session: Session,
+    stop: impl Future,
+    drain: Duration,
+    watch: Option<Watch>,
+) -> End {
+    let (to_client, to_server) = (VecDeque::new(), VecDeque::new());
+    Bridge { session, downstream, upstream, to_client, to_server, watch }.run(stop, drain).await
 }
 
 /// What a bridge waits for.
@@ -60,6 +72,7 @@ struct Bridge {
     upstream: Link,
     to_client: VecDeque<Packet>,
     to_server: VecDeque<Packet>,
+    watch: Option<Watch>,
 }
 
 impl Bridge {
@@ -183,6 +196,9 @@ impl Bridge {
                 Effect::ToServer(packet) => self.to_server.push_back(packet),
             }
         }
+        if let Some(watch) = &mut self.watch {
+            watch.report(condition(&self.session), self.session.trouble());
+        }
         hand_over(&mut self.to_client, &self.downstream.tx);
         hand_over(&mut self.to_server, &self.upstream.tx);
     }
@@ -196,6 +212,15 @@ impl Bridge {
             }
         }
         end
+    }
+}
+
+fn condition(session: &Session) -> Condition {
+    match session.phase() {
+        Phase::Idle => Condition::Idle,
+        Phase::Opening => Condition::Starting,
+        Phase::Open => Condition::Up,
+        Phase::Waiting | Phase::Closed => Condition::Down,
     }
 }
 

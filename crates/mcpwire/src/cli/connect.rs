@@ -8,11 +8,14 @@ use clap::Args as ClapArgs;
 use mcpwire_proto::session::legacy::Session;
 
 use super::log::{self, LogArgs};
-use super::target::TargetArgs;
+use super::target::{Target, TargetArgs};
 use super::units::duration;
 use crate::bridge::{self, End};
 use crate::shutdown;
 use crate::transport::stdio;
+
+/// How long the target may take to be let go; its own limits are shorter.
+const GOODBYE: Duration = Duration::from_secs(10);
 
 /// Connect stdin and stdout to an MCP server
 ///
@@ -32,9 +35,12 @@ pub(super) struct Args {
 pub(super) fn run(args: Args) -> Result<ExitCode> {
     log::init(&args.log);
     let limit = args.target.max_message();
-    let session = Session::new(args.target.config());
     let drain = args.drain;
     let target = args.target.target()?;
+    let mut config = args.target.config();
+    // Signs of progress count for the call they belong to; HTTP streams tell that by themselves.
+    config.attribute = config.timeout.is_some() && !matches!(target, Target::Http(_));
+    let session = Session::new(config);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
     let outcome = runtime.block_on(async {
         let stop = shutdown::requested().context("cannot watch for signals")?;
@@ -46,7 +52,7 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
         if end != End::ClientGone {
             let _ = tokio::time::timeout(drain, stdout.written()).await;
         }
-        let _ = goodbye.await;
+        let _ = tokio::time::timeout(GOODBYE, goodbye).await;
         Ok(ExitCode::SUCCESS)
     });
     // A name lookup that hangs does not hold up the end.

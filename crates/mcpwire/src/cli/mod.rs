@@ -2,9 +2,12 @@
 
 mod connect;
 mod demo;
+mod expose;
 mod guard;
+mod hub;
 mod log;
 mod reference;
+mod stderr;
 mod target;
 mod units;
 
@@ -28,6 +31,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Connect(Box<connect::Args>),
+    Expose(Box<expose::Args>),
     Demo(demo::Args),
     #[command(hide = true)]
     Reference(reference::Args),
@@ -43,10 +47,12 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let outcome = match cli.command {
         Command::Connect(args) => connect::run(*args),
+        Command::Expose(args) => expose::run(*args),
         Command::Demo(args) => demo::run(args),
         Command::Reference(args) => reference::run(args),
         Command::Guard(args) => Ok(guard::run(&args)),
     };
+    stderr::flush();
     match outcome {
         Ok(code) => code,
         Err(error) => {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, ValueEnum};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use hyper_util::client::proxy::matcher::Matcher;
 use mcpwire_proto::frame::DEFAULT_LIMIT;
@@ -14,10 +14,11 @@ use mcpwire_proto::session::legacy::Config;
 use tokio::task::JoinHandle;
 use url::{Host, Url};
 
+use super::hub;
 use super::units::{Size, duration, size};
 use crate::link::Link;
 use crate::transport::child::{self, Closing};
-use crate::transport::http::client::{self, Proxy, Tls};
+use crate::transport::http::client::{self, Proxy, Tls, Transport};
 use crate::transport::unix;
 
 /// Our own program, even after its file was replaced.
@@ -27,17 +28,26 @@ const OURSELVES: &str = "/proc/self/exe";
 #[derive(Debug, ClapArgs)]
 pub(super) struct TargetArgs {
     /// Where the server is: an http:// or https:// URL, or unix:PATH for a socket
-    #[arg(value_name = "TARGET", value_parser = address, required_unless_present = "command")]
+    #[arg(value_name = "TARGET", value_parser = address, required_unless_present_any = ["command", "mcp_hub"])]
     target: Option<Address>,
     /// A program that is the server, on its stdin and stdout, and its arguments
     #[arg(value_name = "COMMAND", last = true, conflicts_with = "target")]
     command: Vec<OsString>,
     /// Set an environment variable of COMMAND; ${NAME} stands for one of ours
-    #[arg(long, value_name = "NAME=VALUE", value_parser = variable, conflicts_with = "target")]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable, conflicts_with_all = ["target", "mcp_hub"])]
     env: Vec<(String, String)>,
     /// Run COMMAND in this directory
-    #[arg(long, value_name = "DIR", conflicts_with = "target")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["target", "mcp_hub"])]
     cwd: Option<PathBuf>,
+    /// What a server behind a URL speaks: Streamable HTTP, the older HTTP+SSE, or whichever it turns out to be
+    #[arg(long, value_enum, default_value_t = Spoken::Auto)]
+    transport: Spoken,
+    /// The same as --transport sse
+    #[arg(long, conflicts_with = "transport")]
+    mcp_hub_mode: bool,
+    /// Connect to the mcp-hub that runs on this machine; of several, to the one whose project is nearest
+    #[arg(long, conflicts_with_all = ["target", "command", "transport"])]
+    mcp_hub: bool,
     /// Send this header with every request; ${NAME} stands for an environment variable
     #[arg(short = 'H', long = "header", value_name = "'NAME: VALUE'")]
     headers: Vec<String>,
@@ -91,8 +101,12 @@ impl TargetArgs {
 
     /// Reads the files and variables that the arguments name.
     pub(super) fn target(&self) -> Result<Target> {
+        if self.mcp_hub {
+            return Ok(Target::Http(Box::new(self.http(&hub::find()?, Transport::Sse)?)));
+        }
+        let transport = if self.mcp_hub_mode { Transport::Sse } else { self.transport.into() };
         Ok(match (&self.target, self.command.split_first()) {
-            (Some(Address::Http(url)), _) => Target::Http(Box::new(self.http(url)?)),
+            (Some(Address::Http(url)), _) => Target::Http(Box::new(self.http(url, transport)?)),
             (Some(Address::Unix(path)), _) => Target::Unix { path: path.clone(), max_message: self.max_message.0 },
             (None, Some((program, args))) => Target::Child(self.child(program, args)?),
             (None, None) => bail!("expected a target"),
@@ -120,7 +134,7 @@ impl TargetArgs {
         })
     }
 
-    fn http(&self, url: &Url) -> Result<client::Options> {
+    fn http(&self, url: &Url, transport: Transport) -> Result<client::Options> {
         let mut headers = HeaderMap::new();
         for text in &self.headers {
             let (name, value) = header(text)?;
@@ -137,6 +151,7 @@ impl TargetArgs {
         Ok(client::Options {
             proxy: proxy_for(url),
             url: url.clone(),
+            transport,
             headers,
             tls: Tls { authorities, identity, insecure: self.insecure },
             max_message: self.max_message.0,
@@ -162,6 +177,24 @@ impl fmt::Display for Target {
             Target::Http(options) => f.write_str(&shown(&options.url)),
             Target::Child(options) => f.write_str(&options.name),
             Target::Unix { path, .. } => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// What the server speaks.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Spoken {
+    Auto,
+    Http,
+    Sse,
+}
+
+impl From<Spoken> for Transport {
+    fn from(spoken: Spoken) -> Transport {
+        match spoken {
+            Spoken::Auto => Transport::Auto,
+            Spoken::Http => Transport::Streamable,
+            Spoken::Sse => Transport::Sse,
         }
     }
 }

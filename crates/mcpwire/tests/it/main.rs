@@ -4,5 +4,7 @@
 
 mod child;
 mod connect;
+mod docs;
 mod support;
+mod tidy;
 mod unix;

@@ -11,12 +11,16 @@ impl Session {
     /// A message did not get through.
     pub fn handle_failed(&mut self, message: Message, failure: Failure, now: Instant) {
         if let Kind::Request { id, .. } = message.kind() {
+            if self.owed.entry(id).is_some_and(|owed| owed.held) {
+                // It is not with the server: a late word of an earlier sending, which the server's end has covered.
+                return;
+            }
             return self.request_failed(id, failure, now);
         }
         match failure {
             Failure::SessionLost(why) => {
                 tracing::info!(target: "bridge", "{message} found the session gone: {why}");
-                self.lose_session(now);
+                self.lose_session(&why, now);
             }
             Failure::Unreachable(why) if message.is(method::INITIALIZED) => {
                 self.hold(message, now);
@@ -29,7 +33,7 @@ impl Session {
     /// The server has forgotten our session, as a stream of it showed.
     pub fn handle_session_lost(&mut self, why: &str, now: Instant) {
         tracing::info!(target: "bridge", "the session is gone: {why}");
-        self.lose_session(now);
+        self.lose_session(why, now);
     }
 
     /// The server is gone, and everything it was working on with it.
@@ -93,28 +97,19 @@ impl Session {
                     return self.forward(message, now);
                 }
                 self.hold(message, now);
-                self.lose_session(now);
+                self.lose_session(&why, now);
             }
             Failure::Interrupted(why) => {
                 owed.give_up = None;
                 if owed.repeated || !message.method().is_some_and(Method::is_repeatable) {
                     let fault = interrupted(&why, owed.repeated);
-                    self.fail(id, fault);
-                    if opens {
-                        self.close(&why);
-                    }
-                    return;
+                    return self.fail(id, fault);
                 }
                 owed.repeated = true;
                 tracing::info!(target: "bridge", "repeating {message}: {why}");
                 if opens { self.send_again(id, now) } else { self.forward(message, now) }
             }
-            Failure::Refused(error) => {
-                self.fail_with(id, Message::error_object(Some(id), &error));
-                if opens {
-                    self.close(&error);
-                }
-            }
+            Failure::Refused(error) => self.fail_with(id, Message::error_object(Some(id), &error)),
         }
     }
 
@@ -130,7 +125,7 @@ impl Session {
             tracing::warn!(target: "bridge", "cannot reach the server: {why}; next try in {} ms", wait.as_millis());
             self.state = State::Waiting { until: now + wait, then };
         }
-        self.unreachable = why.to_owned();
+        self.trouble = why.to_owned();
         self.limit_waits(now);
     }
 
@@ -145,11 +140,13 @@ impl Session {
         self.alarm_at(Some(give_up));
     }
 
-    fn lose_session(&mut self, now: Instant) {
+    fn lose_session(&mut self, why: &str, now: Instant) {
         if self.memory.initialize.is_none() {
             return;
         }
         match &mut self.state {
+            // A server that forgets every session it opens would keep us busy.
+            State::Open | State::Closed if self.fruitless => self.wait(why, Then::Reopen, now),
             State::Open | State::Closed => self.reopen(now),
             State::Waiting { then, .. } if *then == Then::Flush => *then = Then::Reopen,
             State::Opening | State::Waiting { .. } => {}
@@ -161,6 +158,7 @@ impl Session {
         let Some(initialize) = self.memory.initialize.clone() else { return self.open(now) };
         tracing::info!(target: "bridge", "opening a new session");
         self.withdraw_server_requests();
+        self.fruitless = true;
         self.generation += 1;
         self.state = State::Opening;
         self.request(&initialize, Creditor::Reopening, now);
@@ -201,6 +199,7 @@ impl Session {
     /// There is no session and the server refuses a new one. The next request tries again.
     pub(super) fn close(&mut self, why: &str) {
         tracing::error!(target: "bridge", "no session: {why}");
+        self.trouble = why.to_owned();
         self.state = State::Closed;
         for message in std::mem::take(&mut self.held) {
             if let Some(id) = message.id() {
@@ -238,7 +237,7 @@ impl Session {
     fn expire(&mut self, now: Instant) {
         let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         for id in self.owed.ids_where(|owed| owed.held && due(owed.give_up)) {
-            let why = self.unreachable.clone();
+            let why = self.trouble.clone();
             self.give_up(&id, &why);
         }
         for id in self.owed.ids_where(|owed| due(owed.deadline)) {
@@ -249,12 +248,8 @@ impl Session {
     }
 
     fn give_up(&mut self, id: &Id, why: &str) {
-        let opens = self.owed.entry(id).is_some_and(|owed| owed.message.is(method::INITIALIZE));
         let waited = self.config.wait;
         self.fail(id, Fault::Upstream(format!("cannot reach the server: {why}; gave up after {waited:?}")));
-        if opens {
-            self.close(why);
-        }
     }
 
     fn time_out(&mut self, id: &Id, now: Instant) {

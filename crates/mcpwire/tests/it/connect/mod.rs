@@ -1,6 +1,8 @@
 //! `mcpwire connect` against a scripted server.
 
 mod errors;
+mod hub;
+mod legacy;
 mod lifecycle;
 mod network;
 mod recovery;

@@ -245,3 +245,34 @@ async fn a_refused_new_session_is_an_error_and_tried_again_with_the_next_request
     assert_eq!(client.message().await["id"], 2);
     finish(client, server).await;
 }
+
+#[tokio::test]
+async fn a_server_without_a_listening_stream_may_say_404() {
+    let mut server = Script::start().await;
+    let mut client = Mcpwire::start_with(&["connect", &server.url()], &[("LOG_LEVEL", "debug")]);
+    client.request(0, "initialize", initialize_params("2025-11-25")).await;
+    server.expect("initialize").await.initialized("s1").await;
+    client.message().await;
+    client.notify("notifications/initialized").await;
+    server.expect("notifications/initialized").await.accept().await;
+    server.expect("GET").await.refuse(404, "Cannot GET /mcp").await;
+    client.logged("offers no listening stream").await;
+    client.request(1, "ping", json!({})).await;
+    server.expect("ping").await.result(json!({})).await;
+    assert_eq!(client.message().await["id"], 1, "the session goes on");
+    finish(client, server).await;
+}
+
+#[tokio::test]
+async fn a_handshake_that_is_cut_twice_is_an_error_and_tried_again_with_the_next_request() {
+    let mut server = Script::start().await;
+    let mut client = Mcpwire::start(&["connect", &server.url()]);
+    client.request(0, "initialize", initialize_params("2025-11-25")).await;
+    server.expect("initialize").await.cut();
+    server.expect("initialize").await.cut();
+    assert_eq!(client.message().await["error"]["code"], -32603);
+    client.request(1, "initialize", initialize_params("2025-11-25")).await;
+    server.expect("initialize").await.initialized("s1").await;
+    assert_eq!(client.message().await["id"], 1);
+    finish(client, server).await;
+}

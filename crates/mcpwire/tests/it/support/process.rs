@@ -1,12 +1,11 @@
 //! The binary as an MCP client sees it: a child process on pipes.
 
 use std::process::{ExitStatus, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
 use super::{until, within};
@@ -17,7 +16,6 @@ pub struct Mcpwire {
     stdout: Option<Lines<BufReader<ChildStdout>>>,
     stderr: Arc<Mutex<String>>,
     stderr_done: JoinHandle<()>,
-    deaf: Arc<AtomicBool>,
 }
 
 impl Mcpwire {
@@ -27,6 +25,30 @@ impl Mcpwire {
     }
 
     pub fn start_with(args: &[&str], env: &[(&str, &str)]) -> Mcpwire {
+        let (mut mcpwire, pipe) = Mcpwire::spawn(args, env);
+        let mut lines = BufReader::new(pipe).lines();
+        let seen = Arc::clone(&mcpwire.stderr);
+        mcpwire.stderr_done = tokio::spawn(async move {
+            while let Ok(Some(line)) = lines.next_line().await {
+                let mut seen = seen.lock().unwrap();
+                seen.push_str(&line);
+                seen.push('\n');
+            }
+        });
+        mcpwire
+    }
+
+    /// Starts it with a stderr that is open, and that nobody ever reads.
+    pub fn start_deaf(args: &[&str]) -> Mcpwire {
+        let (mut mcpwire, pipe) = Mcpwire::spawn(args, &[]);
+        mcpwire.stderr_done = tokio::spawn(async move {
+            let _open = pipe;
+            std::future::pending::<()>().await;
+        });
+        mcpwire
+    }
+
+    fn spawn(args: &[&str], env: &[(&str, &str)]) -> (Mcpwire, ChildStderr) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mcpwire"));
         command.args(args);
         for name in ["DEBUG", "LOG_LEVEL", "HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY"] {
@@ -38,21 +60,8 @@ impl Mcpwire {
         let stdin = child.stdin.take();
         let stdout = child.stdout.take().map(|stdout| BufReader::new(stdout).lines());
         let stderr = Arc::new(Mutex::new(String::new()));
-        let mut lines = BufReader::new(child.stderr.take().expect("stderr is piped")).lines();
-        let seen = Arc::clone(&stderr);
-        let deaf = Arc::new(AtomicBool::new(false));
-        let is_deaf = Arc::clone(&deaf);
-        let stderr_done = tokio::spawn(async move {
-            while let Ok(Some(line)) = lines.next_line().await {
-                if is_deaf.load(Ordering::Relaxed) {
-                    return std::future::pending().await;
-                }
-                let mut seen = seen.lock().unwrap();
-                seen.push_str(&line);
-                seen.push('\n');
-            }
-        });
-        Mcpwire { child, stdin, stdout, stderr, stderr_done, deaf }
+        let pipe = child.stderr.take().expect("stderr is piped");
+        (Mcpwire { child, stdin, stdout, stderr, stderr_done: tokio::spawn(async {}) }, pipe)
     }
 
     pub async fn send(&mut self, message: Value) {
@@ -106,11 +115,6 @@ impl Mcpwire {
 
     pub fn close_stdout(&mut self) {
         self.stdout = None;
-    }
-
-    /// Keeps stderr open and reads no more of it.
-    pub fn stop_reading_stderr(&self) {
-        self.deaf.store(true, Ordering::Relaxed);
     }
 
     pub fn signal(&self, name: &str) {

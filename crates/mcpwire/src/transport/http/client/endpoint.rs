@@ -16,17 +16,21 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use mcpwire_proto::{Failure, Fault, Lane, Message, Packet, method};
 use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use super::dial::Dial;
+use super::legacy::Legacy;
 use super::status::{self, Sent};
-use super::{ConnectError, Options};
+use super::{ConnectError, Options, Transport};
 use crate::link::Event;
 use crate::transport::http::{EVENT_STREAM, JSON, LAST_EVENT_ID, PROTOCOL_VERSION, SESSION_ID};
 
 /// Node's and uvicorn's servers close an idle connection after 5 s. A request written to one that is just being closed
 /// may or may not have been executed, so we close first.
 const IDLE_LIMIT: Duration = Duration::from_secs(4);
+/// How long the body of an error may take: it is only an explanation.
+const ERROR_BODY_LIMIT: Duration = Duration::from_secs(2);
 const MOST_REDIRECTS: usize = 3;
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 
@@ -36,6 +40,8 @@ pub(super) struct Endpoint {
     uri: Mutex<Uri>,
     session: Mutex<Session>,
     events: mpsc::Sender<Event>,
+    pub(super) transport: Transport,
+    pub(super) legacy: Legacy,
     pub(super) max_message: usize,
     pub(super) resume_for: Duration,
 }
@@ -50,7 +56,7 @@ struct Session {
 
 impl Endpoint {
     pub(super) fn new(options: Options, events: mpsc::Sender<Event>) -> Result<Endpoint, ConnectError> {
-        let Options { url, mut headers, tls, proxy, max_message, resume_for } = options;
+        let Options { url, transport, mut headers, tls, proxy, max_message, resume_for } = options;
         let secure = url.scheme() == "https";
         let uri = to_uri(&url)?;
         if let Some(authorization) = proxy.as_ref().filter(|_| !secure).and_then(|proxy| proxy.authorization.clone()) {
@@ -75,11 +81,17 @@ impl Endpoint {
             .http2_keep_alive_interval(PING_INTERVAL)
             .build(connector);
         let session = Mutex::new(Session { headers, opened: false });
-        Ok(Endpoint { http, uri: Mutex::new(uri), session, events, max_message, resume_for })
+        let legacy = Legacy::new(transport == Transport::Sse);
+        Ok(Endpoint { http, uri: Mutex::new(uri), session, events, transport, legacy, max_message, resume_for })
     }
 
     /// Sends a message. An answer that is no success has become a failure.
     pub(super) async fn post(&self, message: &Message) -> Result<Response<Incoming>, Failure> {
+        self.offer(message).await.map_err(|declined| declined.failure)
+    }
+
+    /// The same, and it tells whether a server of the older transport would refuse the message like this.
+    pub(super) async fn offer(&self, message: &Message) -> Result<Response<Incoming>, Declined> {
         let opens_session = message.is(method::INITIALIZE);
         self.log("client -> server", message);
         let in_session = self.in_session();
@@ -92,14 +104,28 @@ impl Endpoint {
         Err(self.refusal(response, &sent).await)
     }
 
+    /// Sends a message to an address that the server named (2024-11-05).
+    pub(super) async fn post_at(&self, place: &Mutex<Uri>, message: &Message) -> Result<Response<Incoming>, Failure> {
+        self.log("client -> server", message);
+        let response = self.request_at(place, Method::POST, |_| {}, message.as_bytes()).await?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let sent = Sent { id: message.id(), opens_session: message.is(method::INITIALIZE), in_session: true };
+        Err(self.refusal(response, &sent).await.failure)
+    }
+
+    /// Asks for the stream of an HTTP+SSE server; whether it is one, its first event will tell.
+    pub(super) async fn get_legacy(&self) -> Result<Response<Incoming>, Failure> {
+        self.request(Method::GET, ask_for_stream, &Bytes::new()).await
+    }
+
     /// Opens a stream: the listening one, or the rest of the one that the event id belongs to.
-    pub(super) async fn get(&self, last_event_id: Option<&Bytes>) -> Result<Response<Incoming>, Refusal> {
+    pub(super) async fn get(&self, last_event_id: Option<&HeaderValue>) -> Result<Response<Incoming>, Refusal> {
         let in_session = self.in_session();
-        let last_event_id = last_event_id.and_then(|id| HeaderValue::from_bytes(id).ok());
         let headers = |headers: &mut HeaderMap| {
-            headers.remove(CONTENT_TYPE);
-            headers.insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
-            if let Some(id) = &last_event_id {
+            ask_for_stream(headers);
+            if let Some(id) = last_event_id {
                 headers.insert(LAST_EVENT_ID, id.clone());
             }
         };
@@ -110,7 +136,7 @@ impl Endpoint {
             status if status.is_server_error() => Err(Refusal::Failed(Failure::Unreachable(format!("HTTP {status}")))),
             status => {
                 let sent = Sent { id: None, opens_session: false, in_session };
-                match self.refusal(response, &sent).await {
+                match self.refusal(response, &sent).await.failure {
                     Failure::SessionLost(why) => Err(Refusal::SessionLost(why)),
                     _ => Err(Refusal::NotOffered(status)),
                 }
@@ -153,8 +179,17 @@ impl Endpoint {
         let _ = self.events.send(Event::Packet(Packet { lane, message })).await;
     }
 
+    /// Completes when nobody is left to be told anything.
+    pub(super) async fn link_gone(&self) {
+        self.events.closed().await;
+    }
+
     pub(super) async fn report_failed(&self, message: Message, failure: Failure) {
         let _ = self.events.send(Event::Failed { message, failure }).await;
+    }
+
+    pub(super) async fn report_gone(&self, why: String) {
+        let _ = self.events.send(Event::Gone(why)).await;
     }
 
     pub(super) async fn report_session_lost(&self, why: String) {
@@ -194,8 +229,18 @@ impl Endpoint {
         change_headers: impl Fn(&mut HeaderMap),
         body: &Bytes,
     ) -> Result<Response<Incoming>, Failure> {
+        self.request_at(&self.uri, method, change_headers, body).await
+    }
+
+    async fn request_at(
+        &self,
+        place: &Mutex<Uri>,
+        method: Method,
+        change_headers: impl Fn(&mut HeaderMap),
+        body: &Bytes,
+    ) -> Result<Response<Incoming>, Failure> {
         for _ in 0..=MOST_REDIRECTS {
-            let uri = self.uri.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let uri = place.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let mut request = Request::new(Full::new(body.clone()));
             *request.method_mut() = method.clone();
             *request.uri_mut() = uri.clone();
@@ -206,24 +251,30 @@ impl Endpoint {
                 None => return Ok(response),
                 Some(moved) => {
                     tracing::info!(target: "http", "the server is at {} now", moved.path());
-                    *self.uri.lock().unwrap_or_else(PoisonError::into_inner) = moved;
+                    *place.lock().unwrap_or_else(PoisonError::into_inner) = moved;
                 }
             }
         }
         Err(status::refused("the server redirects in a circle", None))
     }
 
-    async fn refusal(&self, response: Response<Incoming>, sent: &Sent<'_>) -> Failure {
+    /// Where the server is, as far as redirects have told.
+    pub(super) fn uri(&self) -> Uri {
+        self.uri.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) async fn refusal(&self, response: Response<Incoming>, sent: &Sent<'_>) -> Declined {
         let status = response.status();
         let mut body = response.into_body();
         let mut shown = Vec::new();
+        let until = Instant::now() + ERROR_BODY_LIMIT;
         while shown.len() < status::MOST_READ
-            && let Some(Ok(frame)) = body.frame().await
+            && let Ok(Some(Ok(frame))) = timeout_at(until, body.frame()).await
         {
             shown.extend_from_slice(frame.data_ref().map_or(&[][..], |data| data));
         }
         shown.truncate(status::MOST_READ);
-        status::failure(status, &shown, sent)
+        Declined { failure: status::failure(status, &shown, sent), by_older: status::by_older(status, &shown, sent) }
     }
 
     fn adopt_session(&self, headers: &HeaderMap, opens_session: bool) {
@@ -252,6 +303,20 @@ impl Endpoint {
     }
 }
 
+/// Why a message was not taken.
+#[derive(Debug)]
+pub(super) struct Declined {
+    pub(super) failure: Failure,
+    /// A server that speaks only HTTP+SSE declines `initialize` like this.
+    pub(super) by_older: bool,
+}
+
+impl From<Failure> for Declined {
+    fn from(failure: Failure) -> Declined {
+        Declined { failure, by_older: false }
+    }
+}
+
 /// Why there is no stream.
 #[derive(Debug)]
 pub(super) enum Refusal {
@@ -261,6 +326,11 @@ pub(super) enum Refusal {
     Taken,
     SessionLost(String),
     Failed(Failure),
+}
+
+fn ask_for_stream(headers: &mut HeaderMap) {
+    headers.remove(CONTENT_TYPE);
+    headers.insert(ACCEPT, HeaderValue::from_static(EVENT_STREAM));
 }
 
 pub(super) fn is_event_stream(response: &Response<Incoming>) -> bool {

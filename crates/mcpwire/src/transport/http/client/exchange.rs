@@ -9,7 +9,7 @@ use hyper::body::Incoming;
 use mcpwire_proto::session::backoff::Backoff;
 use mcpwire_proto::{Failure, Kind, Lane, Message};
 use tokio::runtime::Handle;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::endpoint::{Endpoint, Refusal, is_event_stream};
 use super::status::refused;
@@ -26,18 +26,24 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const LONGEST_RETRY: Duration = Duration::from_secs(60);
 
 pub(super) async fn run(endpoint: Arc<Endpoint>, request: Message) {
-    let mut debt = Debt { endpoint, request: Some(request) };
+    let debt = Debt { endpoint, request: Some(request) };
     let Some(request) = &debt.request else { return };
     let outcome = exchange(&debt.endpoint, request).await;
-    if let (Some(request), Err(failure)) = (debt.request.take(), outcome) {
-        debt.endpoint.report_failed(request, failure).await;
-    }
+    debt.settle(outcome).await;
 }
 
 /// Sees to it that an exchange has an outcome, even if it is ended from outside or by a fault of our own.
-struct Debt {
-    endpoint: Arc<Endpoint>,
-    request: Option<Message>,
+pub(super) struct Debt {
+    pub(super) endpoint: Arc<Endpoint>,
+    pub(super) request: Option<Message>,
+}
+
+impl Debt {
+    pub(super) async fn settle(mut self, outcome: Result<(), Failure>) {
+        if let (Some(request), Err(failure)) = (self.request.take(), outcome) {
+            self.endpoint.report_failed(request, failure).await;
+        }
+    }
 }
 
 impl Drop for Debt {
@@ -53,6 +59,11 @@ impl Drop for Debt {
 
 async fn exchange(endpoint: &Endpoint, request: &Message) -> Result<(), Failure> {
     let response = endpoint.post(request).await?;
+    take(endpoint, request, response).await
+}
+
+/// Takes the answer out of a response.
+pub(super) async fn take(endpoint: &Endpoint, request: &Message, response: Response<Incoming>) -> Result<(), Failure> {
     if is_event_stream(&response) {
         // Boxed, so that the many requests answered with a plain body do not carry its room around.
         return Box::pin(follow(endpoint, request, response)).await;
@@ -107,7 +118,10 @@ async fn resume(endpoint: &Endpoint, cursor: &Cursor, cut: &str) -> Result<Respo
     let mut wait = cursor.retry.unwrap_or(RETRY).clamp(SHORTEST_RETRY, LONGEST_RETRY);
     loop {
         sleep(wait).await;
-        let why = match endpoint.get(cursor.last_event_id.as_ref()).await {
+        let left = endpoint.resume_for.saturating_sub(started.elapsed()).max(RETRY);
+        let opened = timeout(left, endpoint.get(cursor.last_event_id.as_ref())).await;
+        let silent = || Refusal::Failed(Failure::Unreachable("the server does not answer".into()));
+        let why = match opened.unwrap_or_else(|_| Err(silent())) {
             Ok(response) => return Ok(response),
             Err(Refusal::SessionLost(why)) => {
                 endpoint.report_session_lost(why.clone()).await;

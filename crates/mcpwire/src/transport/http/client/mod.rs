@@ -1,12 +1,15 @@
 //! A Streamable HTTP server (2025-03-26 to 2025-11-25) as a link: each message is POSTed, answers come as JSON or as
-//! event streams, and a GET stream brings what the server has to say by itself.
+//! event streams, and a GET stream brings what the server has to say by itself. A server of the older HTTP+SSE
+//! (2024-11-05) is the same link; `opening` finds out, `legacy` speaks it.
 //!
 //! Nothing is decided here about trying again: a message that did not get through is reported with what became of it.
 
 mod dial;
 mod endpoint;
 mod exchange;
+mod legacy;
 mod listen;
+mod opening;
 mod status;
 mod stream;
 mod tls;
@@ -16,10 +19,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
-use mcpwire_proto::session::legacy::cancelled_request;
-use mcpwire_proto::{Id, Kind, Message, Packet, method};
+use hyper::body::Body;
+use mcpwire_proto::{Failure, Id, Kind, Message, Packet, meta, method};
 use tokio::sync::mpsc;
-use tokio::task::{self, AbortHandle, JoinHandle};
+use tokio::task::{self, AbortHandle, JoinHandle, JoinSet};
+use tokio::time::timeout;
 use url::Url;
 
 use self::endpoint::Endpoint;
@@ -30,8 +34,10 @@ pub use self::tls::Tls;
 
 /// How long an answer may still come for a request that was cancelled.
 const CANCEL_GRACE: Duration = Duration::from_secs(5);
-/// How long other messages wait for the server to take `notifications/initialized`.
-const INITIALIZED_LIMIT: Duration = Duration::from_secs(10);
+/// How long the server may take to accept a message that has no answer. Those that follow wait for it.
+const DELIVERY_LIMIT: Duration = Duration::from_secs(10);
+/// How long messages that have no answer may still be on their way when we are done.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 /// How long the goodbye may take.
 const DELETE_LIMIT: Duration = Duration::from_secs(2);
 /// How many ended exchanges may stay on the books.
@@ -43,6 +49,7 @@ const NOTIFICATIONS: usize = 256;
 #[derive(Debug, Clone)]
 pub struct Options {
     pub url: Url,
+    pub transport: Transport,
     /// Sent with every request.
     pub headers: HeaderMap,
     pub tls: Tls,
@@ -51,6 +58,16 @@ pub struct Options {
     pub max_message: usize,
     /// How long to try to resume a stream that was cut.
     pub resume_for: Duration,
+}
+
+/// What the server at a URL speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// Streamable HTTP, or HTTP+SSE if the server does not take `initialize` that way.
+    Auto,
+    Streamable,
+    /// HTTP+SSE of 2024-11-05.
+    Sse,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -70,8 +87,9 @@ pub fn connect(options: Options) -> Result<(Link, JoinHandle<()>), ConnectError>
     let (link, Port { tx, rx }) = Link::pair();
     let endpoint = Arc::new(Endpoint::new(options, tx)?);
     let (notify, notifications) = mpsc::channel(NOTIFICATIONS);
-    task::spawn(send_in_order(Arc::clone(&endpoint), notifications));
-    let outbox = Outbox { endpoint, notify, under_way: HashMap::new(), prune_at: FEW, listening: None };
+    let mut deliveries = JoinSet::new();
+    deliveries.spawn(send_in_order(Arc::clone(&endpoint), notifications));
+    let outbox = Outbox { endpoint, notify, deliveries, under_way: HashMap::new(), prune_at: FEW, listening: None };
     Ok((link, task::spawn(outbox.run(rx))))
 }
 
@@ -79,6 +97,8 @@ pub fn connect(options: Options) -> Result<(Link, JoinHandle<()>), ConnectError>
 struct Outbox {
     endpoint: Arc<Endpoint>,
     notify: mpsc::Sender<Message>,
+    /// Messages without an answer that are on their way.
+    deliveries: JoinSet<()>,
     /// The exchanges whose answers are awaited, and some that have ended since the last look.
     under_way: HashMap<Id, AbortHandle>,
     /// How many there are before the next look.
@@ -93,52 +113,71 @@ impl Outbox {
         }
         self.stop_listening();
         self.under_way.values().for_each(AbortHandle::abort);
-        let _ = tokio::time::timeout(DELETE_LIMIT, self.endpoint.delete_session()).await;
+        drop(self.notify);
+        let last_words = async { while self.deliveries.join_next().await.is_some() {} };
+        let _ = timeout(LAST_WORDS, last_words).await;
+        self.endpoint.legacy.close();
+        let _ = timeout(DELETE_LIMIT, self.endpoint.delete_session()).await;
     }
 
     async fn send(&mut self, message: Message) {
         match message.kind() {
             Kind::Request { id, method } => {
-                if *method == method::INITIALIZE {
-                    self.stop_listening();
-                    self.endpoint.forget_session();
-                }
                 self.prune();
-                let exchange = exchange::run(Arc::clone(&self.endpoint), message.clone());
-                self.under_way.insert(id.clone(), task::spawn(exchange).abort_handle());
+                let endpoint = Arc::clone(&self.endpoint);
+                let exchange = if *method == method::INITIALIZE {
+                    self.stop_listening();
+                    legacy::abandon(&endpoint).await;
+                    endpoint.forget_session();
+                    task::spawn(opening::run(endpoint, message.clone()))
+                } else if endpoint.legacy.is_spoken() {
+                    task::spawn(legacy::send(endpoint, message.clone()))
+                } else {
+                    task::spawn(exchange::run(endpoint, message.clone()))
+                };
+                self.under_way.insert(id.clone(), exchange.abort_handle());
             }
             Kind::Notification { method } if *method == method::INITIALIZED => {
                 // Servers refuse requests until they have seen this one.
-                let _ = tokio::time::timeout(INITIALIZED_LIMIT, deliver(&self.endpoint, message)).await;
+                deliver(&self.endpoint, message).await;
                 self.stop_listening();
+                if self.endpoint.legacy.is_spoken() {
+                    return;
+                }
                 self.listening = Some(task::spawn(listen::run(Arc::clone(&self.endpoint))).abort_handle());
             }
             Kind::Notification { method } if *method == method::CANCELLED => self.cancel(message),
             Kind::Notification { .. } => {
-                let _ = self.notify.send(message).await;
+                if let Err(error) = self.notify.try_send(message) {
+                    tracing::warn!(target: "http", "dropped {}: too many wait already", error.into_inner());
+                }
             }
             Kind::Result { .. } | Kind::Error { .. } => {
                 let endpoint = Arc::clone(&self.endpoint);
-                task::spawn(async move { deliver(&endpoint, message).await });
+                self.deliveries.spawn(async move { deliver(&endpoint, message).await });
             }
         }
     }
 
     /// Some servers never end the stream of a cancelled request: we do.
     fn cancel(&mut self, notification: Message) {
-        let exchange = cancelled_request(&notification).and_then(|id| self.under_way.remove(&id));
+        let id = meta::cancelled_request(&notification);
+        let exchange = id.as_ref().and_then(|id| self.under_way.remove(id));
         let endpoint = Arc::clone(&self.endpoint);
-        task::spawn(async move {
-            deliver(&endpoint, notification).await;
-            if let Some(exchange) = exchange {
+        self.deliveries.spawn(async move { deliver(&endpoint, notification).await });
+        if let (Some(id), Some(exchange)) = (id, exchange) {
+            let endpoint = Arc::clone(&self.endpoint);
+            task::spawn(async move {
                 tokio::time::sleep(CANCEL_GRACE).await;
                 exchange.abort();
-            }
-        });
+                legacy::give_up(&endpoint, &id).await;
+            });
+        }
     }
 
     /// Forgets exchanges that have ended, now and then.
     fn prune(&mut self) {
+        while self.deliveries.try_join_next().is_some() {}
         if self.under_way.len() >= self.prune_at {
             self.under_way.retain(|_, exchange| !exchange.is_finished());
             self.prune_at = (self.under_way.len() * 2).max(FEW);
@@ -158,10 +197,27 @@ async fn send_in_order(endpoint: Arc<Endpoint>, mut notifications: mpsc::Receive
     }
 }
 
-/// Sends a message that has no answer.
-async fn deliver(endpoint: &Endpoint, message: Message) {
-    match endpoint.post(&message).await {
-        Ok(response) => stream::drain(endpoint, response).await,
-        Err(failure) => endpoint.report_failed(message, failure).await,
+/// Sends a message that has no answer. What the server says in return, if anything, is not waited for.
+async fn deliver(endpoint: &Arc<Endpoint>, message: Message) {
+    if endpoint.legacy.is_spoken() {
+        return legacy::send(Arc::clone(endpoint), message).await;
+    }
+    match timeout(DELIVERY_LIMIT, endpoint.post(&message)).await {
+        Ok(Ok(response)) => {
+            if !response.body().is_end_stream() {
+                let endpoint = Arc::clone(endpoint);
+                task::spawn(async move {
+                    tokio::select! {
+                        () = stream::drain(&endpoint, response) => {}
+                        () = endpoint.link_gone() => {}
+                    }
+                });
+            }
+        }
+        Ok(Err(failure)) => endpoint.report_failed(message, failure).await,
+        Err(_) => {
+            let failure = Failure::Interrupted(format!("the server did not take it within {DELIVERY_LIMIT:?}"));
+            endpoint.report_failed(message, failure).await;
+        }
     }
 }

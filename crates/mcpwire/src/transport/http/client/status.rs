@@ -15,11 +15,26 @@ pub(super) struct Sent<'a> {
     pub in_session: bool,
 }
 
+/// Whether a server that speaks only HTTP+SSE would refuse like this (2025-11-25, transports, backwards compatibility).
+/// One that answers the very request is no such server.
+pub(super) fn by_older(status: StatusCode, body: &[u8], sent: &Sent<'_>) -> bool {
+    sent.opens_session
+        && matches!(status, StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED)
+        && !reported(body).is_some_and(|error| answers(&error, sent))
+}
+
+fn reported(body: &[u8]) -> Option<Message> {
+    Message::parse(body.to_vec().into()).ok().filter(Message::is_response)
+}
+
+fn answers(error: &Message, sent: &Sent<'_>) -> bool {
+    error.id().is_some() && error.id() == sent.id
+}
+
 pub(super) fn failure(status: StatusCode, body: &[u8], sent: &Sent<'_>) -> Failure {
-    let reported = Message::parse(body.to_vec().into()).ok().filter(Message::is_response);
+    let reported = reported(body);
     if let Some(error) = &reported
-        && error.id().is_some()
-        && error.id() == sent.id
+        && answers(error, sent)
     {
         return Failure::Refused(error.payload().unwrap_or_default().into());
     }
@@ -115,6 +130,20 @@ mod tests {
             check(404, own, true, false),
             Failure::Refused(r#"{"code":-32601,"message":"no such method"}"#.into())
         );
+    }
+
+    #[test]
+    fn an_older_server_is_suspected_unless_it_answers_the_request() {
+        let id = Id::from(7);
+        let check = |status: u16, body: &str, opens_session| {
+            let sent = Sent { id: Some(&id), opens_session, in_session: false };
+            by_older(StatusCode::from_u16(status).unwrap(), body.as_bytes(), &sent)
+        };
+        assert!([400, 404, 405].iter().all(|status| check(*status, "Cannot POST /mcp", true)));
+        assert!([401, 403, 406, 500, 503].iter().all(|status| !check(*status, "", true)));
+        assert!(check(400, r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"x"}}"#, true));
+        assert!(!check(400, r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"x"}}"#, true));
+        assert!(!check(404, "", false));
     }
 
     #[test]
