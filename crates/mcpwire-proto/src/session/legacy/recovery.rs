@@ -103,11 +103,7 @@ impl Session {
                 owed.give_up = None;
                 if owed.repeated || !message.method().is_some_and(Method::is_repeatable) {
                     let fault = interrupted(&why, owed.repeated);
-                    self.fail(id, fault);
-                    if opens {
-                        self.close(&why);
-                    }
-                    return;
+                    return self.fail(id, fault);
                 }
                 owed.repeated = true;
                 tracing::info!(target: "bridge", "repeating {message}: {why}");
