@@ -10,10 +10,11 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use mcpwire_proto::Packet;
-use mcpwire_proto::session::legacy::{Effect, Session};
+use mcpwire_proto::session::legacy::{Effect, Phase, Session};
 use tokio::sync::mpsc;
-use tokio::time::sleep_until;
+use tokio::time::{sleep_until, timeout};
 
+use crate::health::{Condition, Watch};
 use crate::link::{Event, Link};
 
 /// How many messages wait for a slow receiver before we stop reading from the other side.
@@ -21,7 +22,7 @@ const BACKLOG: usize = 256;
 
 /// How many messages are handled between two looks at signals and deadlines.
 const BURST: usize = 64;
-/// How long the client may take to read each of its last messages.
+/// How long the client may take to read its last messages.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Why a bridge ended.
@@ -38,9 +39,20 @@ pub enum End {
 /// Carries messages until the client's side closes or `stop` completes, then waits up to `drain` for what is under way;
 /// not at all when both have happened.
 pub async fn run(downstream: Link, upstream: Link, session: Session, stop: impl Future, drain: Duration) -> End {
-    Bridge { session, downstream, upstream, to_client: VecDeque::new(), to_server: VecDeque::new() }
-        .run(stop, drain)
-        .await
+    run_watched(downstream, upstream, session, stop, drain, None).await
+}
+
+/// The same, with an eye on the server's health.
+pub async fn run_watched(
+    downstream: Link,
+    upstream: Link,
+    session: Session,
+    stop: impl Future,
+    drain: Duration,
+    watch: Option<Watch>,
+) -> End {
+    let (to_client, to_server) = (VecDeque::new(), VecDeque::new());
+    Bridge { session, downstream, upstream, to_client, to_server, watch }.run(stop, drain).await
 }
 
 /// What a bridge waits for.
@@ -60,6 +72,7 @@ struct Bridge {
     upstream: Link,
     to_client: VecDeque<Packet>,
     to_server: VecDeque<Packet>,
+    watch: Option<Watch>,
 }
 
 impl Bridge {
@@ -183,19 +196,36 @@ impl Bridge {
                 Effect::ToServer(packet) => self.to_server.push_back(packet),
             }
         }
+        if let Some(watch) = &mut self.watch {
+            watch.report(condition(&self.session), self.session.trouble());
+        }
         hand_over(&mut self.to_client, &self.downstream.tx);
         hand_over(&mut self.to_server, &self.upstream.tx);
     }
 
-    /// Gives the client its last messages, for as long as it takes them.
-    async fn finish(mut self, end: End, limit: Duration) -> End {
+    /// Gives the client its last messages. One that does not read them has had its time.
+    async fn finish(mut self, end: End, drain: Duration) -> End {
         self.pump();
-        for packet in self.to_client {
-            if self.downstream.tx.send_timeout(packet, limit.max(LAST_WORDS)).await.is_err() {
-                return End::ClientGone;
+        let limit = if end == End::Done { drain.max(LAST_WORDS) } else { LAST_WORDS };
+        let last = async {
+            for packet in self.to_client {
+                self.downstream.tx.send(packet).await?;
             }
+            Ok::<_, mpsc::error::SendError<Packet>>(())
+        };
+        match timeout(limit, last).await {
+            Ok(Ok(())) => end,
+            _ => End::ClientGone,
         }
-        end
+    }
+}
+
+fn condition(session: &Session) -> Condition {
+    match session.phase() {
+        Phase::Idle => Condition::Idle,
+        Phase::Opening => Condition::Starting,
+        Phase::Open => Condition::Up,
+        Phase::Waiting | Phase::Closed => Condition::Down,
     }
 }
 

@@ -4,7 +4,10 @@
 
 pub mod bridge;
 pub mod cli;
+pub mod expose;
+pub mod health;
 pub mod link;
 pub mod reference;
+pub mod share;
 pub mod shutdown;
 pub mod transport;

@@ -1,4 +1,4 @@
-//! A look at the envelope of a message too large to keep: whether it is a request, and under which id.
+//! A look at the envelope of a message too large to keep: whether it is a request or an answer, and under which id.
 
 use crate::Id;
 
@@ -31,8 +31,16 @@ impl Glimpse {
 
     /// The id of the request, if the text is a request and its id was seen.
     pub fn request_id(&self) -> Option<Id> {
-        let id = self.id.as_deref().filter(|_| self.has_method)?;
-        Id::from_json(std::str::from_utf8(id).ok()?.trim())
+        self.id().filter(|_| self.has_method)
+    }
+
+    /// The id of the request that is answered, if the text is an answer and its id was seen.
+    pub fn answered_id(&self) -> Option<Id> {
+        self.id().filter(|_| !self.has_method)
+    }
+
+    fn id(&self) -> Option<Id> {
+        Id::from_json(std::str::from_utf8(self.id.as_deref()?).ok()?.trim())
     }
 
     fn step(&mut self, byte: u8) {

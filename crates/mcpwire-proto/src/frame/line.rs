@@ -11,8 +11,15 @@ use crate::Id;
 pub enum Line {
     /// A line without its line break.
     Text(Bytes),
-    /// A line over the limit was skipped. `id` is set if it was a request and its id could be seen.
-    TooLong { id: Option<Id> },
+    /// A line over the limit was skipped. `id` is set if it was a request and its id could be seen, `answers` if it
+    /// was the answer to one.
+    TooLong { id: Option<Id>, answers: Option<Id> },
+}
+
+impl Line {
+    fn too_long(glimpse: &Glimpse) -> Line {
+        Line::TooLong { id: glimpse.request_id(), answers: glimpse.answered_id() }
+    }
 }
 
 /// Cuts a byte stream into lines. Blank lines are passed over; `\r\n` ends a line as `\n` does.
@@ -64,12 +71,12 @@ impl LineDecoder {
     fn finish_line(&mut self, line: Bytes) -> Option<Line> {
         if let Some(mut glimpse) = self.skipping.take() {
             glimpse.push(&line);
-            return Some(Line::TooLong { id: glimpse.request_id() });
+            return Some(Line::too_long(&glimpse));
         }
         if line.len() > self.limit {
             let mut glimpse = Glimpse::default();
             glimpse.push(&line);
-            return Some(Line::TooLong { id: glimpse.request_id() });
+            return Some(Line::too_long(&glimpse));
         }
         let text = line.strip_suffix(b"\r").map_or(line.len(), <[u8]>::len);
         let line = line.slice(..text);
@@ -135,18 +142,22 @@ mod tests {
 
     #[test]
     fn a_line_at_the_limit_passes_and_one_over_it_is_skipped_once() {
-        check(b"12345678\n123456789\nok\n", 8, &[text("12345678"), Line::TooLong { id: None }, text("ok")]);
+        check(
+            b"12345678\n123456789\nok\n",
+            8,
+            &[text("12345678"), Line::TooLong { id: None, answers: None }, text("ok")],
+        );
     }
 
     #[test]
-    fn the_id_of_a_skipped_request_is_seen_wherever_it_stands() {
+    fn the_id_of_a_skipped_message_is_seen_wherever_it_stands() {
         let front =
             br#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"id":1,"x":"aaaaaaaaaaaaaaaaaaaaaaaa"}}"#;
         let back = br#"{"method":"tools/call","params":{"a":["}","\"",{"id":1}],"x":"aaaaaaaaaaaaaaa"},"id":"q\"7"}"#;
         let reply = br#"{"jsonrpc":"2.0","id":7,"result":{"x":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}}"#;
-        check(front, 20, &[Line::TooLong { id: Some(Id::from(7)) }]);
-        check(back, 20, &[Line::TooLong { id: Some(Id::from("q\"7")) }]);
-        check(reply, 20, &[Line::TooLong { id: None }]);
+        check(front, 20, &[Line::TooLong { id: Some(Id::from(7)), answers: None }]);
+        check(back, 20, &[Line::TooLong { id: Some(Id::from("q\"7")), answers: None }]);
+        check(reply, 20, &[Line::TooLong { id: None, answers: Some(Id::from(7)) }]);
     }
 
     #[test]

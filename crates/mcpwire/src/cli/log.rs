@@ -1,7 +1,6 @@
 //! Log lines on stderr: `[ISO-8601 with ms, Z] [LEVEL] [component] message`.
 
 use std::fmt;
-use std::io;
 use std::time::SystemTime;
 
 use clap::Args;
@@ -14,14 +13,17 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 
+use super::stderr::Stderr;
+
 /// The components that log.
-const OURS: [&str; 6] = ["bridge", "connect", "http", "reference", "stdio", "wire"];
+const OURS: [&str; 10] =
+    ["bridge", "child", "connect", "expose", "http", "reference", "share", "stdio", "unix", "wire"];
 
 #[derive(Debug, Args)]
 pub(super) struct LogArgs {
-    /// What is logged: error, warn, info or debug
-    #[arg(long, value_name = "LEVEL", env = "LOG_LEVEL", default_value = "info", ignore_case = true, value_parser = level)]
-    log_level: LevelFilter,
+    /// What is logged: error, warn, info or debug [env: LOG_LEVEL] [default: info]
+    #[arg(long, value_name = "LEVEL", value_parser = level)]
+    log_level: Option<LevelFilter>,
     /// Log every message's type, direction and session, as DEBUG=1 does
     #[arg(short = 'v', long, visible_alias = "debug")]
     verbose: bool,
@@ -34,7 +36,7 @@ fn level(text: &str) -> Result<LevelFilter, String> {
     match text.to_ascii_lowercase().as_str() {
         "error" => Ok(LevelFilter::ERROR),
         "warn" | "warning" => Ok(LevelFilter::WARN),
-        "info" | "" => Ok(LevelFilter::INFO),
+        "info" => Ok(LevelFilter::INFO),
         "debug" => Ok(LevelFilter::DEBUG),
         _ => Err("expected error, warn, info or debug".into()),
     }
@@ -43,14 +45,16 @@ fn level(text: &str) -> Result<LevelFilter, String> {
 /// Sets up logging for the process.
 pub(super) fn init(args: &LogArgs) {
     let debug = std::env::var("DEBUG").is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"));
-    let level = match args.log_level {
+    // The variable may be meant for somebody else: what we do not know in it is no reason to fail.
+    let wanted = std::env::var("LOG_LEVEL").ok().and_then(|name| level(&name).ok());
+    let level = match args.log_level.or(wanted) {
         _ if args.log_payloads => LevelFilter::TRACE,
         _ if args.verbose || debug => LevelFilter::DEBUG,
-        level => level,
+        level => level.unwrap_or(LevelFilter::INFO),
     };
     // The libraries below us speak of sockets and buffers: only what worries them is of use here.
     let filter = Targets::new().with_default(LevelFilter::WARN.min(level)).with_targets(OURS.map(|ours| (ours, level)));
-    let lines = tracing_subscriber::fmt::layer().event_format(Line).with_writer(io::stderr);
+    let lines = tracing_subscriber::fmt::layer().event_format(Line).with_writer(|| Stderr);
     // Fails only if there is a subscriber already, as there may be in a test.
     let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(lines).with(filter));
 }

@@ -2,13 +2,17 @@
 
 mod connect;
 mod demo;
+mod expose;
+mod guard;
 mod hub;
 mod log;
 mod reference;
+mod stderr;
+mod target;
+mod units;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
@@ -26,10 +30,13 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Connect(connect::Args),
+    Connect(Box<connect::Args>),
+    Expose(Box<expose::Args>),
     Demo(demo::Args),
     #[command(hide = true)]
     Reference(reference::Args),
+    #[command(hide = true, name = guard::NAME)]
+    Guard(guard::Args),
 }
 
 /// Runs the command that the arguments name.
@@ -39,10 +46,13 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return explain(&error),
     };
     let outcome = match cli.command {
-        Command::Connect(args) => connect::run(args),
+        Command::Connect(args) => connect::run(*args),
+        Command::Expose(args) => expose::run(*args),
         Command::Demo(args) => demo::run(args),
         Command::Reference(args) => reference::run(args),
+        Command::Guard(args) => Ok(guard::run(&args)),
     };
+    stderr::flush();
     match outcome {
         Ok(code) => code,
         Err(error) => {
@@ -74,12 +84,4 @@ fn explain(error: &clap::Error) -> ExitCode {
 #[allow(clippy::print_stderr, reason = "stderr is where people read; stdout belongs to the protocol")]
 fn say(line: &str) {
     eprintln!("{line}");
-}
-
-/// A time with a unit, or plain seconds.
-fn duration(text: &str) -> Result<Duration, String> {
-    match text.parse::<u64>() {
-        Ok(seconds) => Ok(Duration::from_secs(seconds)),
-        Err(_) => humantime::parse_duration(text).map_err(|e| format!("expected a time such as 30s or 5m: {e}")),
-    }
 }

@@ -1,4 +1,4 @@
-//! `mcpwire reference`: the reference server over HTTP, for the demo and for tests.
+//! `mcpwire reference`: the reference server over HTTP or on stdio, for the demo and for tests.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -7,13 +7,21 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args as ClapArgs;
+use mcpwire_proto::frame::DEFAULT_LIMIT;
+use mcpwire_proto::session::legacy::{Config, Session};
 use tokio::net::TcpListener;
 
-use super::duration;
 use super::log::{self, LogArgs};
+use super::units::{Size, duration, size};
+use crate::bridge::{self, End};
+use crate::link::Link;
 use crate::reference::{self, Settings, Shared};
 use crate::shutdown;
 use crate::transport::http::server::Options;
+use crate::transport::stdio;
+
+/// How long the client on stdio may take to read its last messages.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Serve the reference server, which has every feature of the protocol
 #[derive(Debug, ClapArgs)]
@@ -21,6 +29,12 @@ pub(super) struct Args {
     /// Where to listen; the URL is the first line on stdout
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
     http: SocketAddr,
+    /// Serve one client on stdin and stdout instead
+    #[arg(long, conflicts_with = "http")]
+    stdio: bool,
+    /// The largest message taken on stdin, as in 10MiB
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value_t = Size(DEFAULT_LIMIT))]
+    max_message: Size,
     /// The number of this start, which the tool `info` tells
     #[arg(long, value_name = "N", default_value_t = 1)]
     starts: u64,
@@ -36,12 +50,31 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
     runtime.block_on(async {
         let stop = shutdown::requested().context("cannot watch for signals")?;
-        let listener = TcpListener::bind(args.http).await.with_context(|| format!("cannot listen on {}", args.http))?;
-        let address = listener.local_addr().context("cannot tell where we listen")?;
-        let options = Options { close_stream_after: args.close_streams_after, ..Options::default() };
-        writeln!(io::stdout(), "http://{address}{}", options.path).context("cannot write to stdout")?;
         let shared = Shared::new(Settings { starts: args.starts, ..Settings::default() });
-        reference::host(listener, options, shared, async { drop(stop.await) }).await;
+        match args.stdio {
+            true => on_stdio(args.max_message.0, shared, stop).await?,
+            false => on_http(&args, shared, stop).await?,
+        }
         Ok(ExitCode::SUCCESS)
     })
+}
+
+async fn on_http(args: &Args, shared: Shared, stop: impl Future) -> Result<()> {
+    let listener = TcpListener::bind(args.http).await.with_context(|| format!("cannot listen on {}", args.http))?;
+    let address = listener.local_addr().context("cannot tell where we listen")?;
+    let options = Options { close_stream_after: args.close_streams_after, ..Options::default() };
+    writeln!(io::stdout(), "http://{address}{}", options.path).context("cannot write to stdout")?;
+    reference::host(listener, options, shared, async { drop(stop.await) }).await;
+    Ok(())
+}
+
+async fn on_stdio(limit: usize, shared: Shared, stop: impl Future) -> Result<()> {
+    let (client, stdout) = stdio::open(limit).context("cannot take over stdin and stdout")?;
+    let (server, port) = Link::pair();
+    tokio::spawn(reference::serve(port, shared));
+    let end = bridge::run(client, server, Session::new(Config::default()), stop, Duration::ZERO).await;
+    if end != End::ClientGone {
+        let _ = tokio::time::timeout(LAST_WORDS, stdout.written()).await;
+    }
+    Ok(())
 }

@@ -7,25 +7,18 @@
 use std::io::{self, Read, Write};
 use std::thread;
 
-use bytes::{BufMut, Bytes, BytesMut};
-use mcpwire_proto::frame::line::{Line, LineDecoder};
-use mcpwire_proto::{Fault, Message, Packet, Rejected};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use bytes::BufMut;
+use mcpwire_proto::Packet;
+use mcpwire_proto::frame::line::LineDecoder;
 use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, oneshot};
 
+use super::lines::{self, CHUNK, event, gather};
 use crate::link::{Event, Link, Port};
-
-/// How much is read at once.
-const CHUNK: usize = 64 * 1024;
-/// Messages below this size are gathered into one piece.
-const LARGE: usize = 64 * 1024;
-/// How much is gathered before it is written.
-const GATHER: usize = 256 * 1024;
 
 /// Takes over stdin and stdout. The link closes when stdin ends.
 pub fn open(limit: usize) -> io::Result<(Link, Stdout)> {
-    let (link, Port { tx, rx }) = Link::pair();
+    let (link, Port { tx, mut rx }) = Link::pair();
     match pipe::OpenOptions::new().open_receiver("/proc/self/fd/0") {
         Ok(pipe) => {
             tokio::spawn(read_pipe(pipe, tx, limit));
@@ -38,7 +31,7 @@ pub fn open(limit: usize) -> io::Result<(Link, Stdout)> {
     let (done, written) = oneshot::channel();
     match pipe::OpenOptions::new().open_sender("/proc/self/fd/1") {
         Ok(pipe) => {
-            tokio::spawn(async { done.send(write_pipe(pipe, rx).await) });
+            tokio::spawn(async move { done.send(lines::write(pipe, &mut rx).await) });
         }
         Err(_) => {
             let write = || done.send(write(io::stdout().lock(), rx));
@@ -59,29 +52,9 @@ impl Stdout {
     }
 }
 
-async fn read_pipe(mut input: pipe::Receiver, events: mpsc::Sender<Event>, limit: usize) {
-    let mut decoder = LineDecoder::new(limit);
-    loop {
-        let buffer = decoder.buffer();
-        if buffer.capacity() - buffer.len() < CHUNK / 8 {
-            buffer.reserve(CHUNK);
-        }
-        match input.read_buf(decoder.buffer()).await {
-            Ok(0) => break,
-            Ok(_) => {}
-            Err(e) => {
-                tracing::warn!(target: "stdio", "cannot read stdin: {e}");
-                break;
-            }
-        }
-        while let Some(line) = decoder.next_line() {
-            if events.send(event(line, limit)).await.is_err() {
-                return;
-            }
-        }
-    }
-    if let Some(line) = decoder.finish() {
-        let _ = events.send(event(line, limit)).await;
+async fn read_pipe(input: pipe::Receiver, events: mpsc::Sender<Event>, limit: usize) {
+    if let Err(e) = lines::read(input, events, limit).await {
+        tracing::warn!(target: "stdio", "cannot read stdin: {e}");
     }
 }
 
@@ -109,29 +82,9 @@ fn read(mut input: impl Read, events: &mpsc::Sender<Event>, limit: usize) {
     }
 }
 
-fn event(line: Line, limit: usize) -> Event {
-    match line {
-        Line::Text(text) if text.trim_ascii_start().first() == Some(&b'[') => Event::Batch(text),
-        Line::Text(text) => match Message::parse(text) {
-            Ok(message) => Event::Packet(message.into()),
-            Err(rejected) => Event::Garbage(rejected),
-        },
-        Line::TooLong { id } => Event::Garbage(Rejected { id, fault: Fault::TooLarge { limit } }),
-    }
-}
-
-async fn write_pipe(mut output: pipe::Sender, mut packets: mpsc::Receiver<Packet>) -> io::Result<()> {
-    while let Some(packet) = packets.recv().await {
-        for piece in gather(packet, &mut packets) {
-            output.write_all(&piece).await?;
-        }
-    }
-    Ok(())
-}
-
 fn write(mut output: impl Write, mut packets: mpsc::Receiver<Packet>) -> io::Result<()> {
     while let Some(packet) = packets.blocking_recv() {
-        for piece in gather(packet, &mut packets) {
+        for piece in gather(packet, || packets.try_recv().ok()) {
             output.write_all(&piece)?;
         }
         output.flush()?;
@@ -139,32 +92,11 @@ fn write(mut output: impl Write, mut packets: mpsc::Receiver<Packet>) -> io::Res
     Ok(())
 }
 
-/// What is to be written next: a message and those that wait behind it. Small ones become one piece, large ones are
-/// not copied.
-fn gather(first: Packet, packets: &mut mpsc::Receiver<Packet>) -> Vec<Bytes> {
-    let mut pieces = Vec::new();
-    let mut small = BytesMut::new();
-    let mut total = 0;
-    let mut next = Some(first);
-    while let Some(packet) = next {
-        let line = packet.message.as_bytes();
-        total += line.len();
-        if line.len() < LARGE {
-            small.reserve(line.len() + 1);
-            small.put_slice(line);
-        } else {
-            pieces.push(small.split().freeze());
-            pieces.push(line.clone());
-        }
-        small.put_u8(b'\n');
-        next = if total < GATHER { packets.try_recv().ok() } else { None };
-    }
-    pieces.push(small.freeze());
-    pieces
-}
-
 #[cfg(test)]
 mod tests {
+    use mcpwire_proto::Message;
+
+    use super::super::lines::{GATHER, LARGE};
     use super::*;
 
     #[test]

@@ -5,8 +5,8 @@ use std::hash::{Hash, Hasher};
 
 use serde::Deserialize;
 
+use crate::Message;
 use crate::method::{self, Method};
-use crate::{Id, Message};
 
 /// Learned from the requests that were answered, so it never claims what the server did not grant.
 #[derive(Debug, Default)]
@@ -91,16 +91,6 @@ impl Memory {
 /// The version that the result of an `initialize` names.
 pub fn protocol_version(result: &Message) -> Option<String> {
     result.read::<InitializeResult>().map(|result| result.protocol_version)
-}
-
-/// The request that a `notifications/cancelled` names.
-pub fn cancelled_request(notification: &Message) -> Option<Id> {
-    #[derive(Deserialize)]
-    struct Cancelled<'a> {
-        #[serde(borrow, rename = "requestId")]
-        request_id: &'a serde_json::value::RawValue,
-    }
-    Id::from_json(notification.read::<Cancelled<'_>>()?.request_id.get())
 }
 
 fn digest(message: &Message) -> u64 {

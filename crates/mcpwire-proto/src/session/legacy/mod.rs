@@ -16,22 +16,25 @@
 //! Outside `Open`, messages are held, in order. A request is given up when the server cannot be reached for
 //! [`Config::wait`]. What may have been executed is never sent again, unless its method only reads.
 
+mod attribution;
 mod memory;
 mod recovery;
+mod server;
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
+use self::attribution::Tokens;
 use self::memory::Memory;
 use super::backoff::Backoff;
 use crate::message::split_batch;
 use crate::method::{self, Method};
 use crate::pending::Pending;
-use crate::{Fault, Id, Kind, Lane, Message, Packet, Rejected, version};
+use crate::{Fault, Id, Kind, Message, Packet, Rejected, meta, version};
 
-pub use self::memory::{cancelled_request, protocol_version};
+pub use self::memory::protocol_version;
 
 /// The most notifications held while there is no session; they are small and few, or something is wrong.
 const MOST_HELD: usize = 1024;
@@ -44,13 +47,15 @@ pub struct Config {
     pub timeout: Option<Duration>,
     /// The most requests owed to the client at once.
     pub max_in_flight: usize,
+    /// Whether to find out to which request a message of the server belongs, because its transport cannot tell.
+    pub attribute: bool,
     /// For the jitter between tries.
     pub seed: u64,
 }
 
 impl Default for Config {
     fn default() -> Config {
-        Config { wait: Duration::from_secs(20), timeout: None, max_in_flight: 10_000, seed: 0 }
+        Config { wait: Duration::from_secs(20), timeout: None, max_in_flight: 10_000, attribute: false, seed: 0 }
     }
 }
 
@@ -59,6 +64,19 @@ impl Default for Config {
 pub enum Effect {
     ToClient(Packet),
     ToServer(Packet),
+}
+
+/// Where a conversation stands, for those who watch it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// The client has not opened it yet.
+    Idle,
+    Opening,
+    Open,
+    /// The server cannot be reached.
+    Waiting,
+    /// The server refuses a session.
+    Closed,
 }
 
 /// The bridge's side of one conversation.
@@ -72,13 +90,17 @@ pub struct Session {
     owed: Pending<Owed>,
     /// Requests of the server's under way towards the client, by the id the client sees.
     asked: HashMap<Id, Asked>,
+    /// Whose progress is whose.
+    tokens: Tokens,
     held: VecDeque<Message>,
     effects: VecDeque<Effect>,
     /// Counts server sessions: tells a failure of the present one from a late one of an earlier.
     generation: u32,
     next_id: u64,
-    /// Why the server could not be reached the last time.
-    unreachable: String,
+    /// A session was opened anew, and no request was answered since.
+    fruitless: bool,
+    /// What was last wrong with the server.
+    trouble: String,
     /// No deadline of any request is earlier than this.
     alarm: Option<Instant>,
 }
@@ -150,11 +172,13 @@ impl Session {
             backoff,
             owed: Pending::default(),
             asked: HashMap::new(),
+            tokens: Tokens::default(),
             held: VecDeque::new(),
             effects: VecDeque::new(),
             generation: 0,
             next_id: 0,
-            unreachable: String::new(),
+            fruitless: false,
+            trouble: String::new(),
             alarm: None,
         }
     }
@@ -173,12 +197,25 @@ impl Session {
         waiting.into_iter().chain(self.alarm).min()
     }
 
+    pub fn phase(&self) -> Phase {
+        match self.state {
+            State::Open if self.memory.initialize.is_none() => Phase::Idle,
+            State::Open => Phase::Open,
+            State::Opening => Phase::Opening,
+            State::Waiting { .. } => Phase::Waiting,
+            State::Closed => Phase::Closed,
+        }
+    }
+
+    /// What was last wrong with the server.
+    pub fn trouble(&self) -> &str {
+        &self.trouble
+    }
+
     /// How many answers the client still waits for.
     pub fn owed_to_client(&self) -> usize {
         self.owed.iter().filter(|(_, owed)| owed.to == Creditor::Client && !owed.cancelled).count()
     }
-
-    // ---- from the client
 
     pub fn handle_client(&mut self, message: Message, now: Instant) {
         match message.kind() {
@@ -186,6 +223,9 @@ impl Session {
                 let (id, opens) = (id.clone(), *method == method::INITIALIZE);
                 if let Err(refusal) = self.admit(&id, &message) {
                     return self.tell_client(refusal);
+                }
+                if self.config.attribute {
+                    self.tokens.note(&id, &message);
                 }
                 if opens { self.initialize(&id, message, now) } else { self.forward(message, now) }
             }
@@ -250,15 +290,18 @@ impl Session {
     }
 
     fn cancel(&mut self, notification: Message, now: Instant) {
-        let id = cancelled_request(&notification);
+        let id = meta::cancelled_request(&notification);
         if let Some(id) = &id {
-            if self.owed.entry(id).is_some_and(|owed| owed.held) {
+            if self.owed.entry(id).is_some_and(|owed| owed.held && !owed.message.is(method::INITIALIZE)) {
                 // The server never saw the request, so there is nothing to cancel and nobody to answer.
                 self.owed.settle(id);
                 self.held.retain(|held| !(held.is_request() && held.id() == Some(id)));
                 return;
             }
             if let Some(owed) = self.owed.entry(id) {
+                if owed.message.is(method::INITIALIZE) {
+                    return tracing::debug!(target: "bridge", "dropped {notification}: a handshake cannot be cancelled");
+                }
                 owed.cancelled = true;
             }
         }
@@ -309,84 +352,6 @@ impl Session {
         self.tell_server(message);
     }
 
-    // ---- from the server
-
-    pub fn handle_server(&mut self, packet: Packet, now: Instant) {
-        if let Lane::Request(id) = &packet.lane {
-            self.postpone_deadline(id, now);
-        }
-        match packet.message.kind() {
-            Kind::Request { id, .. } => {
-                let id = id.clone();
-                self.ask_client(id, packet);
-            }
-            Kind::Notification { .. } => self.effects.push_back(Effect::ToClient(packet)),
-            Kind::Result { id } | Kind::Error { id: Some(id) } => match self.owed.settle(&id.clone()) {
-                Some((id, owed)) => self.answer(id, owed, packet, now),
-                None => {
-                    tracing::debug!(target: "bridge", "dropped the server's {}: nobody waits for it", packet.message)
-                }
-            },
-            Kind::Error { id: None } => tracing::warn!(
-                target: "bridge", "the server reports an error of no request: {}",
-                packet.message.payload().unwrap_or_default()
-            ),
-        }
-    }
-
-    fn answer(&mut self, id: Id, owed: Owed, packet: Packet, now: Instant) {
-        let succeeded = matches!(packet.message.kind(), Kind::Result { .. });
-        match owed.to {
-            Creditor::Client => {
-                // Work that gets done is what counts: a server may also answer handshakes and then die.
-                self.backoff.reset();
-                let opens = owed.message.is(method::INITIALIZE);
-                if succeeded {
-                    self.memory.learn(&owed.message, &packet.message);
-                }
-                // The client gets its id back as it wrote it, however the server spells it.
-                let Packet { lane, message } = packet;
-                let verbatim = message.id().map(Id::as_json) == Some(id.as_json());
-                let message = if verbatim { message } else { message.with_id(&id) };
-                self.effects.push_back(Effect::ToClient(Packet { lane, message }));
-                match (opens, succeeded) {
-                    (true, true) => self.open(now),
-                    (true, false) => self.close("the server refused to initialize"),
-                    (false, _) => {}
-                }
-            }
-            Creditor::Reopening if succeeded => self.reopened(&packet.message, now),
-            Creditor::Reopening => self.close(packet.message.payload().unwrap_or_default()),
-            Creditor::Comparing(list) if succeeded => {
-                if let Some(changed) = self.memory.compare(&list, &packet.message) {
-                    tracing::info!(target: "bridge", "the new session has another {list}: telling the client");
-                    self.tell_client(Message::notification(changed, None));
-                }
-            }
-            Creditor::Restoring if succeeded => {}
-            Creditor::Restoring | Creditor::Comparing(_) => {
-                let error = packet.message.payload().unwrap_or_default();
-                tracing::warn!(target: "bridge", "{} failed in the new session: {error}", owed.message);
-            }
-        }
-    }
-
-    /// A server restarted may count its ids from the start again while the client still works on old ones.
-    fn ask_client(&mut self, id: Id, packet: Packet) {
-        let generation = self.generation;
-        let visible = if self.asked.contains_key(&id) { self.fresh_id() } else { id.clone() };
-        let message = if visible.as_json() == id.as_json() { packet.message } else { packet.message.with_id(&visible) };
-        self.asked.insert(visible, Asked { id, generation });
-        self.effects.push_back(Effect::ToClient(Packet { lane: packet.lane, message }));
-    }
-
-    fn postpone_deadline(&mut self, id: &Id, now: Instant) {
-        let timeout = self.config.timeout;
-        if let Some(owed) = self.owed.entry(id) {
-            owed.deadline = timeout.map(|timeout| now + timeout);
-        }
-    }
-
     /// Answers everything that is still owed: nothing more will come from the server.
     pub fn abandon(&mut self, why: &str) {
         self.held.clear();
@@ -419,11 +384,15 @@ impl Session {
     /// Answers a request with an error, if it is owed an answer at all.
     fn fail_with(&mut self, id: &Id, error: Message) {
         let Some((id, owed)) = self.owed.settle(id) else { return };
+        self.tokens.forget(&owed.message);
         if owed.to == Creditor::Client && !owed.cancelled {
             self.tell_client(error.with_id(&id));
         }
         if owed.held {
             self.held.retain(|held| !(held.is_request() && held.id() == Some(&id)));
+        }
+        if owed.to == Creditor::Client && owed.message.is(method::INITIALIZE) {
+            self.close("initialize failed");
         }
     }
 

@@ -20,7 +20,7 @@ impl Session {
         match failure {
             Failure::SessionLost(why) => {
                 tracing::info!(target: "bridge", "{message} found the session gone: {why}");
-                self.lose_session(now);
+                self.lose_session(&why, now);
             }
             Failure::Unreachable(why) if message.is(method::INITIALIZED) => {
                 self.hold(message, now);
@@ -33,7 +33,7 @@ impl Session {
     /// The server has forgotten our session, as a stream of it showed.
     pub fn handle_session_lost(&mut self, why: &str, now: Instant) {
         tracing::info!(target: "bridge", "the session is gone: {why}");
-        self.lose_session(now);
+        self.lose_session(why, now);
     }
 
     /// The server is gone, and everything it was working on with it.
@@ -97,23 +97,23 @@ impl Session {
                     return self.forward(message, now);
                 }
                 self.hold(message, now);
-                self.lose_session(now);
+                self.lose_session(&why, now);
             }
             Failure::Interrupted(why) => {
                 owed.give_up = None;
                 if owed.repeated || !message.method().is_some_and(Method::is_repeatable) {
-                    return self.fail(id, interrupted(&why));
+                    let fault = interrupted(&why, owed.repeated);
+                    self.fail(id, fault);
+                    if opens {
+                        self.close(&why);
+                    }
+                    return;
                 }
                 owed.repeated = true;
                 tracing::info!(target: "bridge", "repeating {message}: {why}");
                 if opens { self.send_again(id, now) } else { self.forward(message, now) }
             }
-            Failure::Refused(error) => {
-                self.fail_with(id, Message::error_object(Some(id), &error));
-                if opens {
-                    self.close(&error);
-                }
-            }
+            Failure::Refused(error) => self.fail_with(id, Message::error_object(Some(id), &error)),
         }
     }
 
@@ -129,7 +129,7 @@ impl Session {
             tracing::warn!(target: "bridge", "cannot reach the server: {why}; next try in {} ms", wait.as_millis());
             self.state = State::Waiting { until: now + wait, then };
         }
-        self.unreachable = why.to_owned();
+        self.trouble = why.to_owned();
         self.limit_waits(now);
     }
 
@@ -144,11 +144,13 @@ impl Session {
         self.alarm_at(Some(give_up));
     }
 
-    fn lose_session(&mut self, now: Instant) {
+    fn lose_session(&mut self, why: &str, now: Instant) {
         if self.memory.initialize.is_none() {
             return;
         }
         match &mut self.state {
+            // A server that forgets every session it opens would keep us busy.
+            State::Open | State::Closed if self.fruitless => self.wait(why, Then::Reopen, now),
             State::Open | State::Closed => self.reopen(now),
             State::Waiting { then, .. } if *then == Then::Flush => *then = Then::Reopen,
             State::Opening | State::Waiting { .. } => {}
@@ -160,6 +162,7 @@ impl Session {
         let Some(initialize) = self.memory.initialize.clone() else { return self.open(now) };
         tracing::info!(target: "bridge", "opening a new session");
         self.withdraw_server_requests();
+        self.fruitless = true;
         self.generation += 1;
         self.state = State::Opening;
         self.request(&initialize, Creditor::Reopening, now);
@@ -200,6 +203,7 @@ impl Session {
     /// There is no session and the server refuses a new one. The next request tries again.
     pub(super) fn close(&mut self, why: &str) {
         tracing::error!(target: "bridge", "no session: {why}");
+        self.trouble = why.to_owned();
         self.state = State::Closed;
         for message in std::mem::take(&mut self.held) {
             if let Some(id) = message.id() {
@@ -237,7 +241,7 @@ impl Session {
     fn expire(&mut self, now: Instant) {
         let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         for id in self.owed.ids_where(|owed| owed.held && due(owed.give_up)) {
-            let why = self.unreachable.clone();
+            let why = self.trouble.clone();
             self.give_up(&id, &why);
         }
         for id in self.owed.ids_where(|owed| due(owed.deadline)) {
@@ -248,12 +252,8 @@ impl Session {
     }
 
     fn give_up(&mut self, id: &Id, why: &str) {
-        let opens = self.owed.entry(id).is_some_and(|owed| owed.message.is(method::INITIALIZE));
         let waited = self.config.wait;
         self.fail(id, Fault::Upstream(format!("cannot reach the server: {why}; gave up after {waited:?}")));
-        if opens {
-            self.close(why);
-        }
     }
 
     fn time_out(&mut self, id: &Id, now: Instant) {
@@ -273,9 +273,10 @@ impl Session {
     }
 }
 
-fn interrupted(why: &str) -> Fault {
-    Fault::Upstream(format!(
-        "the connection to the server was lost before the answer came: {why}; \
-         the request may have been executed and was not sent again"
-    ))
+fn interrupted(why: &str, repeated: bool) -> Fault {
+    let outcome = match repeated {
+        true => "so was it when the request was repeated",
+        false => "the request may have been executed and was not sent again",
+    };
+    Fault::Upstream(format!("the connection to the server was lost before the answer came: {why}; {outcome}"))
 }

@@ -292,6 +292,42 @@ fn a_server_that_dies_whenever_it_has_started_is_restarted_ever_more_slowly() {
 }
 
 #[test]
+fn a_handshake_that_fails_for_good_leaves_nothing_waiting() {
+    for cancelled in [false, true] {
+        let mut rig = Rig::new(Config::default());
+        rig.request(0, method::INITIALIZE);
+        rig.request(1, method::TOOLS_CALL);
+        if cancelled {
+            rig.client(Message::notification(method::CANCELLED, Some(r#"{"requestId":0}"#)));
+        }
+        rig.fail(0, Failure::Interrupted("cut".into()));
+        rig.fail(0, Failure::Interrupted("cut".into()));
+        assert_eq!((rig.answers_to(&Id::from(0)), rig.answers_to(&Id::from(1))), (1, 1));
+        // The next request tries again.
+        rig.request(2, method::TOOLS_CALL);
+        rig.answer(0);
+        rig.answer(0);
+        assert_eq!(rig.answers_to(&Id::from(2)), 1);
+    }
+}
+
+#[test]
+fn a_server_that_forgets_every_session_is_asked_ever_more_slowly() {
+    let mut rig = Rig::open();
+    let started = rig.now;
+    for _ in 0..10 {
+        rig.session.handle_session_lost("404", rig.now);
+        rig.pump();
+        if rig.at_server.is_empty() {
+            let at = rig.session.poll_timeout().expect("a new try is planned");
+            rig.advance(at - rig.now);
+        }
+        rig.answer(0);
+    }
+    assert!(rig.now - started > Duration::from_secs(10), "10 sessions took {:?} only", rig.now - started);
+}
+
+#[test]
 fn a_late_failure_of_what_the_servers_end_has_covered_changes_nothing() {
     let mut rig = Rig::open();
     rig.request(1, method::TOOLS_LIST);
@@ -309,6 +345,19 @@ fn a_late_failure_of_what_the_servers_end_has_covered_changes_nothing() {
 }
 
 #[test]
+fn a_call_that_never_reached_a_dead_server_goes_to_the_next_one_after_its_handshake() {
+    let mut rig = Rig::open();
+    rig.request(1, method::TOOLS_CALL);
+    rig.fail(0, Failure::Unreachable("it died".into()));
+    rig.die();
+    rig.advance(Duration::from_secs(1));
+    assert!(rig.at_server.len() == 1 && rig.at_server[0].is(method::INITIALIZE), "{:?}", rig.at_server);
+    rig.answer(0);
+    rig.answer(0);
+    assert_eq!(rig.answers_to(&Id::from(1)), 1);
+}
+
+#[test]
 fn a_server_that_dies_while_it_is_waited_for_gets_a_handshake_first() {
     let mut rig = Rig::open();
     rig.request(1, method::TOOLS_CALL);
@@ -318,4 +367,20 @@ fn a_server_that_dies_while_it_is_waited_for_gets_a_handshake_first() {
     assert!(rig.at_server.len() == 1 && rig.at_server[0].is(method::INITIALIZE));
     rig.answer(0);
     assert!(rig.at_server[0].is(method::TOOLS_CALL));
+}
+
+#[test]
+fn a_server_that_dies_at_the_handshake_is_an_error_and_the_next_request_tries_again() {
+    let mut rig = Rig::new(Config::default());
+    rig.client(Message::request(&Id::from(0), method::INITIALIZE, Some("{}")));
+    rig.die();
+    rig.die();
+    assert_eq!(rig.answers_to(&Id::from(0)), 1);
+    rig.advance(Duration::from_secs(60));
+    assert!(rig.at_server.is_empty(), "nobody has asked");
+    rig.request(1, method::TOOLS_LIST);
+    assert!(rig.at_server.len() == 1 && rig.at_server[0].is(method::INITIALIZE), "{:?}", rig.at_server);
+    rig.answer(0);
+    rig.answer(0);
+    assert_eq!(rig.answers_to(&Id::from(1)), 1);
 }

@@ -1,7 +1,7 @@
 //! The server at the other end: its address, our session with it, and single HTTP requests to it.
 
 use std::error::Error;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -16,6 +16,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use mcpwire_proto::{Failure, Fault, Lane, Message, Packet, method};
 use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use super::dial::Dial;
@@ -28,6 +29,8 @@ use crate::transport::http::{EVENT_STREAM, JSON, LAST_EVENT_ID, PROTOCOL_VERSION
 /// Node's and uvicorn's servers close an idle connection after 5 s. A request written to one that is just being closed
 /// may or may not have been executed, so we close first.
 const IDLE_LIMIT: Duration = Duration::from_secs(4);
+/// How long the body of an error may take: it is only an explanation.
+const ERROR_BODY_LIMIT: Duration = Duration::from_secs(2);
 const MOST_REDIRECTS: usize = 3;
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 
@@ -46,7 +49,7 @@ pub(super) struct Endpoint {
 /// Our session, and the headers that every request in it carries.
 #[derive(Debug)]
 struct Session {
-    headers: HeaderMap,
+    headers: Arc<HeaderMap>,
     /// An `initialize` was sent: from then on only its answer names a session.
     opened: bool,
 }
@@ -77,22 +80,22 @@ impl Endpoint {
             .pool_idle_timeout(IDLE_LIMIT)
             .http2_keep_alive_interval(PING_INTERVAL)
             .build(connector);
-        let session = Mutex::new(Session { headers, opened: false });
+        let session = Mutex::new(Session { headers: Arc::new(headers), opened: false });
         let legacy = Legacy::new(transport == Transport::Sse);
         Ok(Endpoint { http, uri: Mutex::new(uri), session, events, transport, legacy, max_message, resume_for })
     }
 
     /// Sends a message. An answer that is no success has become a failure.
-    pub(super) async fn post(&self, message: &Message) -> Result<Response<Incoming>, Failure> {
-        self.offer(message).await.map_err(|declined| declined.failure)
+    pub(super) async fn post(&self, message: &Message, headers: &HeaderMap) -> Result<Response<Incoming>, Failure> {
+        self.offer(message, headers).await.map_err(|declined| declined.failure)
     }
 
     /// The same, and it tells whether a server of the older transport would refuse the message like this.
-    pub(super) async fn offer(&self, message: &Message) -> Result<Response<Incoming>, Declined> {
+    pub(super) async fn offer(&self, message: &Message, headers: &HeaderMap) -> Result<Response<Incoming>, Declined> {
         let opens_session = message.is(method::INITIALIZE);
         self.log("client -> server", message);
-        let in_session = self.in_session();
-        let response = self.request(Method::POST, |_| {}, message.as_bytes()).await?;
+        let in_session = headers.contains_key(SESSION_ID);
+        let response = self.request(Method::POST, headers, message.as_bytes()).await?;
         if response.status().is_success() {
             self.adopt_session(response.headers(), opens_session);
             return Ok(response);
@@ -104,7 +107,7 @@ impl Endpoint {
     /// Sends a message to an address that the server named (2024-11-05).
     pub(super) async fn post_at(&self, place: &Mutex<Uri>, message: &Message) -> Result<Response<Incoming>, Failure> {
         self.log("client -> server", message);
-        let response = self.request_at(place, Method::POST, |_| {}, message.as_bytes()).await?;
+        let response = self.request_at(place, Method::POST, &self.headers(), message.as_bytes()).await?;
         if response.status().is_success() {
             return Ok(response);
         }
@@ -114,20 +117,24 @@ impl Endpoint {
 
     /// Asks for the stream of an HTTP+SSE server; whether it is one, its first event will tell.
     pub(super) async fn get_legacy(&self) -> Result<Response<Incoming>, Failure> {
-        self.request(Method::GET, ask_for_stream, &Bytes::new()).await
+        let mut headers = self.headers().as_ref().clone();
+        ask_for_stream(&mut headers);
+        self.request(Method::GET, &headers, &Bytes::new()).await
     }
 
     /// Opens a stream: the listening one, or the rest of the one that the event id belongs to.
-    pub(super) async fn get(&self, last_event_id: Option<&Bytes>) -> Result<Response<Incoming>, Refusal> {
-        let in_session = self.in_session();
-        let last_event_id = last_event_id.and_then(|id| HeaderValue::from_bytes(id).ok());
-        let headers = |headers: &mut HeaderMap| {
-            ask_for_stream(headers);
-            if let Some(id) = &last_event_id {
-                headers.insert(LAST_EVENT_ID, id.clone());
-            }
-        };
-        let response = self.request(Method::GET, headers, &Bytes::new()).await.map_err(Refusal::Failed)?;
+    pub(super) async fn get(
+        &self,
+        session: &HeaderMap,
+        last_event_id: Option<&HeaderValue>,
+    ) -> Result<Response<Incoming>, Refusal> {
+        let in_session = session.contains_key(SESSION_ID);
+        let mut headers = session.clone();
+        ask_for_stream(&mut headers);
+        if let Some(id) = last_event_id {
+            headers.insert(LAST_EVENT_ID, id.clone());
+        }
+        let response = self.request(Method::GET, &headers, &Bytes::new()).await.map_err(Refusal::Failed)?;
         match response.status() {
             StatusCode::OK if is_event_stream(&response) => Ok(response),
             StatusCode::CONFLICT => Err(Refusal::Taken),
@@ -144,10 +151,10 @@ impl Endpoint {
 
     /// Tells the server that we are done. Whether it listens is its own affair.
     pub(super) async fn delete_session(&self) {
-        if !self.in_session() {
+        if !self.headers().contains_key(SESSION_ID) {
             return;
         }
-        match self.request(Method::DELETE, |_| {}, &Bytes::new()).await {
+        match self.request(Method::DELETE, &self.headers(), &Bytes::new()).await {
             Ok(response) => tracing::debug!(target: "http", "session deleted: HTTP {}", response.status()),
             Err(failure) => tracing::debug!(target: "http", "session not deleted: {failure}"),
         }
@@ -155,8 +162,9 @@ impl Endpoint {
 
     pub(super) fn forget_session(&self) {
         let mut session = self.session();
-        session.headers.remove(SESSION_ID);
-        session.headers.remove(PROTOCOL_VERSION);
+        let headers = Arc::make_mut(&mut session.headers);
+        headers.remove(SESSION_ID);
+        headers.remove(PROTOCOL_VERSION);
         session.opened = true;
     }
 
@@ -168,13 +176,18 @@ impl Endpoint {
     /// The answer to `initialize` says which version is spoken from now on.
     pub(super) fn note_version(&self, version: &str) {
         if let Ok(version) = HeaderValue::from_str(version) {
-            self.session().headers.insert(PROTOCOL_VERSION, version);
+            Arc::make_mut(&mut self.session().headers).insert(PROTOCOL_VERSION, version);
         }
     }
 
     pub(super) async fn emit(&self, lane: Lane, message: Message) {
         self.log("server -> client", &message);
         let _ = self.events.send(Event::Packet(Packet { lane, message })).await;
+    }
+
+    /// Completes when nobody is left to be told anything.
+    pub(super) async fn link_gone(&self) {
+        self.events.closed().await;
     }
 
     pub(super) async fn report_failed(&self, message: Message, failure: Failure) {
@@ -215,21 +228,15 @@ impl Endpoint {
         Ok(whole.freeze())
     }
 
-    /// Sends a request with the headers of the session, changed as this request needs.
-    async fn request(
-        &self,
-        method: Method,
-        change_headers: impl Fn(&mut HeaderMap),
-        body: &Bytes,
-    ) -> Result<Response<Incoming>, Failure> {
-        self.request_at(&self.uri, method, change_headers, body).await
+    async fn request(&self, method: Method, headers: &HeaderMap, body: &Bytes) -> Result<Response<Incoming>, Failure> {
+        self.request_at(&self.uri, method, headers, body).await
     }
 
     async fn request_at(
         &self,
         place: &Mutex<Uri>,
         method: Method,
-        change_headers: impl Fn(&mut HeaderMap),
+        headers: &HeaderMap,
         body: &Bytes,
     ) -> Result<Response<Incoming>, Failure> {
         for _ in 0..=MOST_REDIRECTS {
@@ -237,8 +244,7 @@ impl Endpoint {
             let mut request = Request::new(Full::new(body.clone()));
             *request.method_mut() = method.clone();
             *request.uri_mut() = uri.clone();
-            *request.headers_mut() = self.session().headers.clone();
-            change_headers(request.headers_mut());
+            *request.headers_mut() = headers.clone();
             let response = self.http.request(request).await.map_err(|e| send_failure(&e))?;
             match redirect(&uri, &response)? {
                 None => return Ok(response),
@@ -266,7 +272,7 @@ impl Endpoint {
         let Some(id) = headers.get(SESSION_ID) else { return };
         let mut session = self.session();
         if opens_session || (!session.opened && !session.headers.contains_key(SESSION_ID)) {
-            session.headers.insert(SESSION_ID, id.clone());
+            Arc::make_mut(&mut session.headers).insert(SESSION_ID, id.clone());
         }
     }
 
@@ -279,8 +285,10 @@ impl Endpoint {
         }
     }
 
-    fn in_session(&self) -> bool {
-        self.session().headers.contains_key(SESSION_ID)
+    /// The headers of the session as it is now. A message keeps those it was taken with: it must not end up in another
+    /// session, or in none, while a new one is being opened.
+    pub(super) fn headers(&self) -> Arc<HeaderMap> {
+        Arc::clone(&self.session().headers)
     }
 
     fn session(&self) -> MutexGuard<'_, Session> {
@@ -344,8 +352,9 @@ fn host(url: &Url) -> Option<HeaderValue> {
 /// As much of a body as an error is judged by.
 pub(super) async fn beginning(mut body: Incoming) -> Vec<u8> {
     let mut read = Vec::new();
+    let until = Instant::now() + ERROR_BODY_LIMIT;
     while read.len() < status::MOST_READ
-        && let Some(Ok(frame)) = body.frame().await
+        && let Ok(Some(Ok(frame))) = timeout_at(until, body.frame()).await
     {
         read.extend_from_slice(frame.data_ref().map_or(&[][..], |data| data));
     }

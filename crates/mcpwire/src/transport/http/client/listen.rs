@@ -16,13 +16,16 @@ const LONGEST_RETRY: Duration = Duration::from_secs(60);
 
 /// Keeps the stream open for as long as the session lasts, if the server offers one.
 pub(super) async fn run(endpoint: Arc<Endpoint>) {
+    let session = endpoint.headers();
     let mut cursor = Cursor::default();
+    let mut listened = false;
     let mut backoff = Backoff::new(fastrand::u64(..));
     loop {
-        let wait = match endpoint.get(cursor.last_event_id.as_ref()).await {
+        let wait = match endpoint.get(&session, cursor.last_event_id.as_ref()).await {
             Ok(response) => {
                 tracing::debug!(target: "http", "listening");
                 backoff.reset();
+                listened = true;
                 let ended = stream::follow(&endpoint, response.into_body(), &Lane::Main, None, &mut cursor, None).await;
                 tracing::debug!(target: "http", "the listening stream ended: {ended:?}");
                 cursor.retry.unwrap_or(RETRY).min(LONGEST_RETRY).max(backoff.next_wait())
@@ -30,10 +33,16 @@ pub(super) async fn run(endpoint: Arc<Endpoint>) {
             Err(Refusal::NotOffered(status)) => {
                 return tracing::debug!(target: "http", "the server offers no listening stream: HTTP {status}");
             }
+            // The server may not have noticed yet that the stream before this one is gone.
+            Err(Refusal::Taken) if listened => backoff.next_wait(),
             Err(Refusal::Taken) => {
                 return tracing::debug!(target: "http", "the server has a listening stream open already");
             }
-            Err(Refusal::SessionLost(why)) => return endpoint.report_session_lost(why).await,
+            Err(Refusal::SessionLost(why)) if listened => return endpoint.report_session_lost(why).await,
+            // Many servers answer 404 to a GET because they have no such thing.
+            Err(Refusal::SessionLost(why)) => {
+                return tracing::debug!(target: "http", "the server offers no listening stream: {why}");
+            }
             Err(Refusal::Failed(failure)) => {
                 tracing::debug!(target: "http", "cannot listen: {failure}");
                 backoff.next_wait()

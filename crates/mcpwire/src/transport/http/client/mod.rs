@@ -19,10 +19,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
-use mcpwire_proto::session::legacy::cancelled_request;
-use mcpwire_proto::{Id, Kind, Message, Packet, method};
+use hyper::body::Body;
+use mcpwire_proto::{Failure, Id, Kind, Message, Packet, meta, method};
 use tokio::sync::mpsc;
-use tokio::task::{self, AbortHandle, JoinHandle};
+use tokio::task::{self, AbortHandle, JoinHandle, JoinSet};
+use tokio::time::timeout;
 use url::Url;
 
 use self::endpoint::Endpoint;
@@ -33,8 +34,10 @@ pub use self::tls::Tls;
 
 /// How long an answer may still come for a request that was cancelled.
 const CANCEL_GRACE: Duration = Duration::from_secs(5);
-/// How long other messages wait for the server to take `notifications/initialized`.
-const INITIALIZED_LIMIT: Duration = Duration::from_secs(10);
+/// How long the server may take to accept a message that has no answer. Those that follow wait for it.
+const DELIVERY_LIMIT: Duration = Duration::from_secs(10);
+/// How long messages that have no answer may still be on their way when we are done.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 /// How long the goodbye may take.
 const DELETE_LIMIT: Duration = Duration::from_secs(2);
 /// How many ended exchanges may stay on the books.
@@ -84,15 +87,18 @@ pub fn connect(options: Options) -> Result<(Link, JoinHandle<()>), ConnectError>
     let (link, Port { tx, rx }) = Link::pair();
     let endpoint = Arc::new(Endpoint::new(options, tx)?);
     let (notify, notifications) = mpsc::channel(NOTIFICATIONS);
-    task::spawn(send_in_order(Arc::clone(&endpoint), notifications));
-    let outbox = Outbox { endpoint, notify, under_way: HashMap::new(), prune_at: FEW, listening: None };
+    let mut deliveries = JoinSet::new();
+    deliveries.spawn(send_in_order(Arc::clone(&endpoint), notifications));
+    let outbox = Outbox { endpoint, notify, deliveries, under_way: HashMap::new(), prune_at: FEW, listening: None };
     Ok((link, task::spawn(outbox.run(rx))))
 }
 
 /// Takes messages and sees to it that each is sent.
 struct Outbox {
     endpoint: Arc<Endpoint>,
-    notify: mpsc::Sender<Message>,
+    notify: mpsc::Sender<(Message, Arc<HeaderMap>)>,
+    /// Messages without an answer that are on their way.
+    deliveries: JoinSet<()>,
     /// The exchanges whose answers are awaited, and some that have ended since the last look.
     under_way: HashMap<Id, AbortHandle>,
     /// How many there are before the next look.
@@ -107,8 +113,11 @@ impl Outbox {
         }
         self.stop_listening();
         self.under_way.values().for_each(AbortHandle::abort);
+        drop(self.notify);
+        let last_words = async { while self.deliveries.join_next().await.is_some() {} };
+        let _ = timeout(LAST_WORDS, last_words).await;
         self.endpoint.legacy.close();
-        let _ = tokio::time::timeout(DELETE_LIMIT, self.endpoint.delete_session()).await;
+        let _ = timeout(DELETE_LIMIT, self.endpoint.delete_session()).await;
     }
 
     async fn send(&mut self, message: Message) {
@@ -124,13 +133,14 @@ impl Outbox {
                 } else if endpoint.legacy.is_spoken() {
                     task::spawn(legacy::send(endpoint, message.clone()))
                 } else {
-                    task::spawn(exchange::run(endpoint, message.clone()))
+                    let session = endpoint.headers();
+                    task::spawn(exchange::run(endpoint, message.clone(), session))
                 };
                 self.under_way.insert(id.clone(), exchange.abort_handle());
             }
             Kind::Notification { method } if *method == method::INITIALIZED => {
                 // Servers refuse requests until they have seen this one.
-                let _ = tokio::time::timeout(INITIALIZED_LIMIT, deliver(&self.endpoint, message)).await;
+                deliver(&self.endpoint, message, &self.endpoint.headers()).await;
                 self.stop_listening();
                 if self.endpoint.legacy.is_spoken() {
                     return;
@@ -139,32 +149,39 @@ impl Outbox {
             }
             Kind::Notification { method } if *method == method::CANCELLED => self.cancel(message),
             Kind::Notification { .. } => {
-                let _ = self.notify.send(message).await;
+                if let Err(error) = self.notify.try_send((message, self.endpoint.headers())) {
+                    tracing::warn!(target: "http", "dropped {}: too many wait already", error.into_inner().0);
+                }
             }
             Kind::Result { .. } | Kind::Error { .. } => {
-                let endpoint = Arc::clone(&self.endpoint);
-                task::spawn(async move { deliver(&endpoint, message).await });
+                self.deliver(message);
             }
         }
     }
 
+    fn deliver(&mut self, message: Message) {
+        let (endpoint, session) = (Arc::clone(&self.endpoint), self.endpoint.headers());
+        self.deliveries.spawn(async move { deliver(&endpoint, message, &session).await });
+    }
+
     /// Some servers never end the stream of a cancelled request: we do.
     fn cancel(&mut self, notification: Message) {
-        let id = cancelled_request(&notification);
+        let id = meta::cancelled_request(&notification);
         let exchange = id.as_ref().and_then(|id| self.under_way.remove(id));
-        let endpoint = Arc::clone(&self.endpoint);
-        task::spawn(async move {
-            deliver(&endpoint, notification).await;
-            if let (Some(id), Some(exchange)) = (id, exchange) {
+        self.deliver(notification);
+        if let (Some(id), Some(exchange)) = (id, exchange) {
+            let endpoint = Arc::clone(&self.endpoint);
+            task::spawn(async move {
                 tokio::time::sleep(CANCEL_GRACE).await;
                 exchange.abort();
                 legacy::give_up(&endpoint, &id).await;
-            }
-        });
+            });
+        }
     }
 
     /// Forgets exchanges that have ended, now and then.
     fn prune(&mut self) {
+        while self.deliveries.try_join_next().is_some() {}
         if self.under_way.len() >= self.prune_at {
             self.under_way.retain(|_, exchange| !exchange.is_finished());
             self.prune_at = (self.under_way.len() * 2).max(FEW);
@@ -178,19 +195,33 @@ impl Outbox {
     }
 }
 
-async fn send_in_order(endpoint: Arc<Endpoint>, mut notifications: mpsc::Receiver<Message>) {
-    while let Some(message) = notifications.recv().await {
-        deliver(&endpoint, message).await;
+async fn send_in_order(endpoint: Arc<Endpoint>, mut notifications: mpsc::Receiver<(Message, Arc<HeaderMap>)>) {
+    while let Some((message, session)) = notifications.recv().await {
+        deliver(&endpoint, message, &session).await;
     }
 }
 
-/// Sends a message that has no answer.
-async fn deliver(endpoint: &Arc<Endpoint>, message: Message) {
+/// Sends a message that has no answer. What the server says in return, if anything, is not waited for.
+async fn deliver(endpoint: &Arc<Endpoint>, message: Message, session: &HeaderMap) {
     if endpoint.legacy.is_spoken() {
         return legacy::send(Arc::clone(endpoint), message).await;
     }
-    match endpoint.post(&message).await {
-        Ok(response) => stream::drain(endpoint, response).await,
-        Err(failure) => endpoint.report_failed(message, failure).await,
+    match timeout(DELIVERY_LIMIT, endpoint.post(&message, session)).await {
+        Ok(Ok(response)) => {
+            if !response.body().is_end_stream() {
+                let endpoint = Arc::clone(endpoint);
+                task::spawn(async move {
+                    tokio::select! {
+                        () = stream::drain(&endpoint, response) => {}
+                        () = endpoint.link_gone() => {}
+                    }
+                });
+            }
+        }
+        Ok(Err(failure)) => endpoint.report_failed(message, failure).await,
+        Err(_) => {
+            let failure = Failure::Interrupted(format!("the server did not take it within {DELIVERY_LIMIT:?}"));
+            endpoint.report_failed(message, failure).await;
+        }
     }
 }

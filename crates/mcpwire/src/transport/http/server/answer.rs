@@ -91,7 +91,7 @@ pub(super) fn empty(status: StatusCode) -> Response<Body> {
     response
 }
 
-fn json(status: StatusCode, text: Bytes) -> Response<Body> {
+pub(super) fn json(status: StatusCode, text: Bytes) -> Response<Body> {
     let mut response = Response::new(Body::Whole(text));
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));

@@ -26,10 +26,12 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
 
 use crate::link::Link;
 pub use guard::Token;
@@ -132,10 +134,21 @@ async fn finish(connections: &mut JoinSet<()>) {
     while connections.join_next().await.is_some() {}
 }
 
-/// Serves one connection until it ends; when the front drains, until its request is answered.
+/// Takes a connection in, with a TLS handshake if there is to be one.
 async fn connect(stream: TcpStream, front: Arc<Front>) {
     // Small answers must not wait for more.
     let _ = stream.set_nodelay(true);
+    let Some(tls) = &front.options.tls else { return serve_connection(stream, front).await };
+    let handshake = TlsAcceptor::from(Arc::clone(tls)).accept(stream);
+    match timeout(front.options.header_timeout, handshake).await {
+        Ok(Ok(stream)) => serve_connection(stream, front).await,
+        Ok(Err(error)) => tracing::debug!(target: "http", %error, "a TLS handshake failed"),
+        Err(_) => tracing::debug!(target: "http", "a TLS handshake took too long"),
+    }
+}
+
+/// Serves one connection until it ends; when the front drains, until its request is answered.
+async fn serve_connection(stream: impl AsyncRead + AsyncWrite + Unpin, front: Arc<Front>) {
     let mut stage = front.stage.clone();
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(front.options.header_timeout).max_header_size(LARGEST_HEAD);

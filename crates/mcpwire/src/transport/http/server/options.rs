@@ -1,10 +1,12 @@
 //! What can be set of the HTTP front, with defaults that are safe on a loopback address.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcpwire_proto::frame::DEFAULT_LIMIT;
 
 use super::guard::Token;
+use crate::health::Health;
 
 /// Limits, times and names of the HTTP front.
 #[derive(Debug, Clone)]
@@ -17,6 +19,10 @@ pub struct Options {
     pub allowed_origins: Vec<String>,
     /// The bearer token that every request must carry, if one must.
     pub token: Option<Token>,
+    /// The certificate to show, for https.
+    pub tls: Option<Arc<rustls::ServerConfig>>,
+    /// What `/health` tells of; empty if it is not served.
+    pub health: Vec<Health>,
     /// Whether clients of 2024-11-05 are served too, at `/sse` and `/messages`.
     pub http_with_sse: bool,
     /// The largest request body, in bytes.
@@ -66,6 +72,8 @@ impl Default for Options {
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             token: None,
+            tls: None,
+            health: Vec::new(),
             http_with_sse: false,
             max_message: DEFAULT_LIMIT,
             max_connections: 4096,

@@ -7,12 +7,16 @@ use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use mcpwire_proto::version::SESSION_ERA;
+use serde_json::json;
 
 use super::answer::{Answer, Body, Refusal, empty};
 use super::exchange::Accepts;
 use super::session::{Command, Handle};
-use super::{Front, cors, guard, legacy, post};
+use super::{Front, answer, cors, guard, legacy, post};
+use crate::health::Health;
 use crate::transport::http::{EVENT_STREAM, JSON, LAST_EVENT_ID, PROTOCOL_VERSION, SESSION_ID};
+
+const HEALTH_PATH: &str = "/health";
 
 pub(super) async fn route(front: Arc<Front>, request: Request<Incoming>) -> Response<Body> {
     let (head, body) = request.into_parts();
@@ -48,11 +52,26 @@ async fn serve(front: &Front, head: &Parts, body: Incoming) -> Result<Response<B
             Method::POST => legacy::post(front, head, body).await,
             _ => not_allowed("POST"),
         },
+        HEALTH_PATH if !front.options.health.is_empty() => match head.method {
+            Method::GET => Ok(health(&front.options.health)),
+            _ => not_allowed("GET"),
+        },
         _ => {
             let text = format!("there is nothing at this path; MCP is at {}", front.options.path);
             Err(Refusal::new(StatusCode::NOT_FOUND, &text))
         }
     }
+}
+
+/// Tells how the targets are: 200 if all are well, 503 if one is down.
+fn health(targets: &[Health]) -> Response<Body> {
+    let well = targets.iter().all(Health::is_up);
+    let told = json!({
+        "status": if well { "ok" } else { "down" },
+        "targets": targets.iter().map(Health::to_json).collect::<Vec<_>>(),
+    });
+    let status = if well { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    answer::json(status, told.to_string().into())
 }
 
 fn not_allowed(methods: &'static str) -> Result<Response<Body>, Refusal> {

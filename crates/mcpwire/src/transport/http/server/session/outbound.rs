@@ -21,6 +21,10 @@ impl Session {
         }
         let stream = match &lane {
             Lane::Request(id) => self.owed.get(id).map_or(MAIN, |owed| owed.stream),
+            // A question that nobody can be asked on the main stream goes to the newest call that may be behind it.
+            Lane::Main if message.is_request() && !self.main.is_attached() => {
+                self.owed.values().map(|owed| owed.stream).max().unwrap_or(MAIN)
+            }
             Lane::Main => MAIN,
         };
         let told = self.exchange(stream).is_some_and(|(exchange, mut context)| exchange.tell(&message, &mut context));

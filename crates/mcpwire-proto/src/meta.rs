@@ -1,0 +1,87 @@
+//! Single values deep in a payload, read and replaced without touching the rest.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::{Id, Message, method};
+
+#[derive(Deserialize)]
+struct Params<'a> {
+    #[serde(borrow, default, rename = "_meta")]
+    meta: Option<Meta<'a>>,
+    #[serde(borrow, default, rename = "progressToken")]
+    progress_token: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "requestId")]
+    request_id: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Meta<'a> {
+    #[serde(borrow, default, rename = "progressToken")]
+    progress_token: Option<&'a RawValue>,
+}
+
+/// The token under which a request wants to hear of its progress, or which a progress notification carries.
+pub fn progress_token(message: &Message) -> Option<Id> {
+    find_progress_token(message).and_then(Id::from_json)
+}
+
+/// The same message with another progress token, if it has one.
+pub fn with_progress_token(message: &Message, token: &Id) -> Message {
+    match find_progress_token(message) {
+        Some(found) => message.replace(found, token.as_json()),
+        None => message.clone(),
+    }
+}
+
+/// The request that a `notifications/cancelled` names.
+pub fn cancelled_request(notification: &Message) -> Option<Id> {
+    Id::from_json(notification.read::<Params<'_>>()?.request_id?.get())
+}
+
+/// The same `notifications/cancelled` for another request.
+pub fn with_cancelled_request(notification: &Message, id: &Id) -> Message {
+    match notification.read::<Params<'_>>().and_then(|params| params.request_id) {
+        Some(found) => notification.replace(found.get(), id.as_json()),
+        None => notification.clone(),
+    }
+}
+
+fn find_progress_token(message: &Message) -> Option<&str> {
+    let params: Params<'_> = message.read()?;
+    let token = if message.is(method::PROGRESS) { params.progress_token } else { params.meta?.progress_token };
+    token.map(RawValue::get)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(text: &str) -> Message {
+        Message::parse(text.to_owned().into()).unwrap()
+    }
+
+    #[test]
+    fn a_progress_token_is_replaced_and_nothing_else() {
+        let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"progressToken":9,"_meta":{"x":1.10,"progressToken":"p"},"z":"p"}}"#;
+        assert_eq!(progress_token(&message(call)), Some(Id::from("p")));
+        assert_eq!(
+            with_progress_token(&message(call), &Id::from(77)).as_bytes(),
+            &call.replacen(r#":"p"}"#, ":77}", 1)
+        );
+        let told =
+            r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":77,"progress":0.50}}"#;
+        assert_eq!(with_progress_token(&message(told), &Id::from("p")).as_bytes(), &told.replace("77", r#""p""#));
+        let none = message(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
+        assert_eq!(progress_token(&none), None);
+        assert_eq!(with_progress_token(&none, &Id::from(1)).as_bytes(), none.as_bytes());
+    }
+
+    #[test]
+    fn a_cancelled_request_is_renamed() {
+        let text = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"a","reason":"a"}}"#;
+        assert_eq!(cancelled_request(&message(text)), Some(Id::from("a")));
+        let renamed = with_cancelled_request(&message(text), &Id::from(5));
+        assert_eq!(renamed.as_bytes(), &text.replacen(r#""a""#, "5", 1));
+    }
+}

@@ -1,0 +1,152 @@
+//! Two clients on one server: what each of them sees, and what the server does.
+
+use super::*;
+
+const A: Member = Member(1);
+const B: Member = Member(2);
+
+struct Rig {
+    share: Share,
+    at_server: Vec<Message>,
+}
+
+impl Rig {
+    /// Two clients that have done their handshake.
+    fn open() -> Rig {
+        let mut rig = Rig { share: Share::default(), at_server: Vec::new() };
+        rig.share.handle_join(A);
+        rig.share.handle_join(B);
+        rig.client(A, r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#);
+        rig.client(B, r#"{"jsonrpc":"2.0","id":"zero","method":"initialize","params":{}}"#);
+        assert_eq!(rig.at_server.len(), 1, "one handshake is enough");
+        let answers = rig.server(r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"x"}}"#);
+        assert_eq!(answers.len(), 2);
+        rig.client(A, r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        rig.client(B, r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        assert_eq!(rig.at_server.len(), 2);
+        rig.at_server.clear();
+        rig
+    }
+
+    fn pump(&mut self) -> Vec<(Member, String)> {
+        let mut told = Vec::new();
+        while let Some(effect) = self.share.poll_effect() {
+            match effect {
+                Effect::ToServer(message) => self.at_server.push(message),
+                Effect::ToClient(member, packet) => {
+                    told.push((member, String::from_utf8_lossy(packet.message.as_bytes()).into_owned()));
+                }
+            }
+        }
+        told
+    }
+
+    fn client(&mut self, member: Member, text: &str) -> Vec<(Member, String)> {
+        self.share.handle_client(member, Message::parse(text.to_owned().into()).unwrap());
+        self.pump()
+    }
+
+    fn server(&mut self, text: &str) -> Vec<(Member, String)> {
+        self.share.handle_server(Message::parse(text.to_owned().into()).unwrap());
+        self.pump()
+    }
+
+    fn last_id(&self) -> String {
+        self.at_server.last().unwrap().id().unwrap().to_string()
+    }
+}
+
+#[test]
+fn the_same_id_and_token_of_two_clients_stay_apart() {
+    let mut rig = Rig::open();
+    let call = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"_meta":{"progressToken":7}}}"#;
+    rig.client(A, call);
+    let a = rig.last_id();
+    rig.client(B, call);
+    let b = rig.last_id();
+    assert_ne!(a, b);
+    let progress = |id: &str| {
+        format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{id}}}}}"#)
+    };
+    assert_eq!(rig.server(&progress(&b)), [(B, progress("7"))]);
+    assert_eq!(rig.server(&progress(&a)), [(A, progress("7"))]);
+    let result = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#);
+    assert_eq!(rig.server(&result(&b)), [(B, result("7"))]);
+    assert_eq!(rig.server(&result(&b)), [], "an answer counts once");
+    assert_eq!(rig.server(&progress(&b)), [], "no progress after the answer");
+    assert_eq!(rig.server(&result(&a)), [(A, result("7"))]);
+}
+
+#[test]
+fn a_cancellation_reaches_the_right_request() {
+    let mut rig = Rig::open();
+    rig.client(A, r#"{"jsonrpc":"2.0","id":7,"method":"tools/call"}"#);
+    rig.client(B, r#"{"jsonrpc":"2.0","id":7,"method":"tools/call"}"#);
+    let b = rig.last_id();
+    rig.client(B, r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#);
+    let sent = rig.at_server.last().unwrap();
+    assert_eq!(meta::cancelled_request(sent).unwrap().to_string(), b);
+}
+
+#[test]
+fn list_changes_are_for_all_and_updates_for_those_who_subscribed() {
+    let mut rig = Rig::open();
+    let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+    assert_eq!(rig.server(changed), [(A, changed.to_owned()), (B, changed.to_owned())]);
+    let subscribe = r#"{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"r"}}"#;
+    let updated = r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"r"}}"#;
+    assert_eq!(rig.server(updated), []);
+    rig.client(A, subscribe);
+    assert_eq!(rig.server(updated), [(A, updated.to_owned())]);
+    assert_eq!(rig.client(B, subscribe).len(), 1, "the server watches already");
+    assert_eq!(rig.server(updated).len(), 2);
+    let before = rig.at_server.len();
+    rig.share.handle_leave(A);
+    rig.pump();
+    assert!(rig.at_server[before..].iter().all(|sent| !sent.is(method::RESOURCES_UNSUBSCRIBE)), "B still watches");
+    rig.share.handle_leave(B);
+    rig.pump();
+    assert!(rig.at_server.last().unwrap().is(method::RESOURCES_UNSUBSCRIBE));
+}
+
+#[test]
+fn a_question_goes_to_the_one_client_at_work_and_its_answer_back() {
+    let mut rig = Rig::open();
+    let ask = r#"{"jsonrpc":"2.0","id":5,"method":"sampling/createMessage"}"#;
+    rig.client(A, r#"{"jsonrpc":"2.0","id":7,"method":"tools/call"}"#);
+    assert_eq!(rig.server(ask), [(A, ask.to_owned())]);
+    let answer = r#"{"jsonrpc":"2.0","id":5,"result":{}}"#;
+    rig.client(B, answer);
+    assert!(!rig.at_server.last().unwrap().is_response(), "B was not asked");
+    rig.client(A, answer);
+    assert_eq!(rig.at_server.last().unwrap().as_bytes(), answer);
+    rig.client(B, r#"{"jsonrpc":"2.0","id":7,"method":"tools/call"}"#);
+    assert_eq!(rig.server(ask), [], "it may be either's");
+    assert!(rig.at_server.last().unwrap().is_response(), "the server is told");
+    let log = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#;
+    assert_eq!(rig.server(log), [], "it may be either's");
+}
+
+#[test]
+fn a_client_that_leaves_takes_its_requests_along() {
+    let mut rig = Rig::open();
+    rig.client(A, r#"{"jsonrpc":"2.0","id":7,"method":"tools/call"}"#);
+    let a = rig.last_id();
+    rig.share.handle_leave(A);
+    rig.pump();
+    assert!(rig.at_server.last().unwrap().is(method::CANCELLED));
+    assert_eq!(rig.server(&format!(r#"{{"jsonrpc":"2.0","id":{a},"result":{{}}}}"#)), []);
+}
+
+#[test]
+fn a_new_server_gets_a_new_handshake() {
+    let mut rig = Rig::open();
+    rig.client(A, r#"{"jsonrpc":"2.0","id":7,"method":"tools/call"}"#);
+    rig.share.handle_server_gone();
+    assert_eq!(rig.share.members().count(), 2);
+    rig.client(B, r#"{"jsonrpc":"2.0","id":8,"method":"initialize","params":{}}"#);
+    assert!(rig.at_server.last().unwrap().is(method::INITIALIZE));
+    let id = rig.last_id();
+    rig.client(A, r#"{"jsonrpc":"2.0","id":9,"method":"initialize","params":{}}"#);
+    assert_eq!(rig.server(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)).len(), 2);
+}

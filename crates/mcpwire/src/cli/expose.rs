@@ -1,0 +1,293 @@
+//! `mcpwire expose`: a target on the network.
+
+use std::fmt::Write as _;
+use std::future::pending;
+use std::io::{self, Write as _};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::Args as ClapArgs;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, watch};
+
+use super::log::{self, LogArgs};
+use super::say;
+use super::target::{Target, TargetArgs};
+use super::units::duration;
+use crate::expose::{self, Servers, stopped};
+use crate::health::Health;
+use crate::link::Link;
+use crate::transport::http::server::{self, Options, Token};
+use crate::transport::unix;
+use crate::{share, shutdown};
+
+/// How many new sessions wait to be taken.
+const BACKLOG: usize = 16;
+/// How long a target may take to be let go; its own limits are shorter.
+const GOODBYE: Duration = Duration::from_secs(10);
+
+/// Expose an MCP server on the network
+///
+/// Serves Streamable HTTP at /mcp, HTTP+SSE of 2024-11-05 at /sse and /messages, and /health, all on one port. Exit codes: 0 when
+/// it was stopped, 1 when it could not start, 2 when the command line is not understood.
+#[derive(Debug, ClapArgs)]
+pub(super) struct Args {
+    /// Where to listen, as in 127.0.0.1:8080; port 0 takes a free one
+    #[arg(long, value_name = "ADDR", required_unless_present = "unix")]
+    http: Option<SocketAddr>,
+    /// A socket file to listen on, with one message a line as on stdio; only its owner may connect
+    #[arg(long, value_name = "PATH")]
+    unix: Option<PathBuf>,
+    /// One server for all clients, instead of one for each
+    #[arg(long)]
+    share: bool,
+    /// Require this bearer token; beyond loopback one is made up if none is given
+    #[arg(long, value_name = "TOKEN", conflicts_with = "token_file")]
+    token: Option<String>,
+    /// Require the bearer token in this file
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Serve requests to this host name, besides loopback names; may be repeated
+    #[arg(long, value_name = "NAME")]
+    allow_host: Vec<String>,
+    /// Serve web pages of this origin, as in https://example.com; may be repeated
+    #[arg(long, value_name = "ORIGIN")]
+    allow_origin: Vec<String>,
+    /// Our certificate chain, in PEM, for https
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The private key of our certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// The most sessions at once; further clients get 503
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    max_sessions: usize,
+    /// End a session that no client has been connected to for this long
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30m")]
+    session_idle: Duration,
+    /// How long requests under way may still take when we are stopped
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
+    drain: Duration,
+    /// Print the URL on stdout when it is ready
+    #[arg(long)]
+    print_url: bool,
+    #[command(flatten)]
+    target: TargetArgs,
+    #[command(flatten)]
+    log: LogArgs,
+}
+
+pub(super) fn run(args: Args) -> Result<ExitCode> {
+    log::init(&args.log);
+    let target = args.target.target()?;
+    let (token, made_up) = token(&args)?;
+    let tls = tls(&args)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
+    let outcome = runtime.block_on(async {
+        let stop = shutdown::requested().context("cannot watch for signals")?;
+        let health = Health::new(&shown(&target));
+        let fronts = Fronts::open(&args, token, tls, &health).await?;
+        fronts.announce(&args, made_up.as_deref())?;
+        serve(&args, target, fronts, health, async { drop(stop.await) }).await
+    });
+    runtime.shutdown_background();
+    outcome
+}
+
+/// Where clients come in.
+struct Fronts {
+    http: Option<(TcpListener, SocketAddr, Options)>,
+    unix: Option<unix::Listener>,
+}
+
+impl Fronts {
+    async fn open(
+        args: &Args,
+        token: Option<Token>,
+        tls: Option<Arc<rustls::ServerConfig>>,
+        health: &Health,
+    ) -> Result<Fronts> {
+        let http = match args.http {
+            None => None,
+            Some(wanted) => {
+                let listener = TcpListener::bind(wanted).await.with_context(|| format!("cannot listen on {wanted}"))?;
+                let address = listener.local_addr().context("cannot tell where we listen")?;
+                Some((listener, address, options(args, address, token, tls, health)))
+            }
+        };
+        let unix = match &args.unix {
+            None => None,
+            Some(path) => {
+                let listener = unix::Listener::bind(path).await;
+                Some(listener.with_context(|| format!("cannot listen on {}", path.display()))?)
+            }
+        };
+        Ok(Fronts { http, unix })
+    }
+
+    fn announce(&self, args: &Args, made_up: Option<&str>) -> Result<()> {
+        if let Some(path) = &args.unix {
+            say(&format!("mcpwire: listening on unix:{}", path.display()));
+        }
+        let Some((_, address, options)) = &self.http else { return Ok(()) };
+        let scheme = if options.tls.is_some() { "https" } else { "http" };
+        let url = format!("{scheme}://{address}{}", options.path);
+        say(&format!("mcpwire: listening on {url}"));
+        if let Some(token) = made_up {
+            say(&format!("mcpwire: clients must send the header Authorization: Bearer {token}"));
+        }
+        if !address.ip().is_loopback() && options.tls.is_none() {
+            say("mcpwire: anybody on the way can read along; --tls-cert and --tls-key make it https");
+        }
+        if args.print_url {
+            writeln!(io::stdout(), "{url}").context("cannot write to stdout")?;
+        }
+        Ok(())
+    }
+
+    /// Serves clients until `stop` turns true and all of them are gone.
+    async fn serve(self, args: &Args, sessions: mpsc::Sender<Link>, stop: watch::Receiver<bool>) {
+        let limits = unix::Options {
+            max_message: args.target.max_message(),
+            max_connections: args.max_sessions,
+            grace: args.drain,
+            ..unix::Options::default()
+        };
+        let (http_sessions, http_stop) = (sessions.clone(), stopped(stop.clone()));
+        let http = async move {
+            if let Some((listener, _, options)) = self.http {
+                server::serve(listener, options, http_sessions, http_stop).await;
+            }
+        };
+        let unix = async move {
+            if let Some(listener) = self.unix {
+                unix::serve(listener, limits, sessions, stopped(stop)).await;
+            }
+        };
+        tokio::join!(http, unix);
+    }
+}
+
+async fn serve(
+    args: &Args,
+    target: Target,
+    fronts: Fronts,
+    health: Health,
+    stop: impl Future<Output = ()>,
+) -> Result<ExitCode> {
+    let mut config = args.target.config();
+    config.attribute = !matches!(target, Target::Http(_));
+    let (servers, shared) = if args.share {
+        let (link, goodbye) = target.open()?;
+        let (entrance, ended) = share::open(link);
+        (Servers::Shared(entrance), Some((ended, goodbye)))
+    } else {
+        (Servers::Each(Box::new(move || target.open())), None)
+    };
+    let (stopping, stop_seen) = watch::channel(false);
+    let (sessions, opened) = mpsc::channel(BACKLOG);
+    let serving = async {
+        let bridges = expose::run(opened, servers, config, health, stop_seen.clone(), args.drain);
+        tokio::join!(fronts.serve(args, sessions, stop_seen.clone()), bridges);
+    };
+    let stopping = async {
+        stop.await;
+        tracing::info!(target: "expose", "stopping: waiting for what is under way");
+        stopping.send_replace(true);
+        pending::<()>().await;
+    };
+    tokio::select! {
+        () = serving => {}
+        () = stopping => {}
+    }
+    if let Some((ended, goodbye)) = shared {
+        let _ = tokio::time::timeout(GOODBYE, async { (ended.await, goodbye.await) }).await;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The target as peers may see it: neither paths nor secrets.
+fn shown(target: &Target) -> String {
+    match target {
+        Target::Http(options) => options.url.host_str().unwrap_or_default().to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn options(
+    args: &Args,
+    address: SocketAddr,
+    token: Option<Token>,
+    tls: Option<Arc<rustls::ServerConfig>>,
+    health: &Health,
+) -> Options {
+    let mut allowed_hosts = args.allow_host.clone();
+    if !address.ip().is_unspecified() {
+        allowed_hosts.push(address.ip().to_string());
+    }
+    Options {
+        allowed_hosts,
+        allowed_origins: args.allow_origin.clone(),
+        token,
+        tls,
+        health: vec![health.clone()],
+        http_with_sse: true,
+        max_message: args.target.max_message(),
+        max_sessions: args.max_sessions,
+        session_idle: args.session_idle,
+        grace: args.drain,
+        ..Options::default()
+    }
+}
+
+/// The token that clients must show, and its text if we made it up.
+fn token(args: &Args) -> Result<(Option<Token>, Option<String>)> {
+    let given = match (&args.token, &args.token_file) {
+        (Some(token), _) => Some(token.clone()),
+        (None, Some(path)) => {
+            let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+            Some(text.trim().to_owned())
+        }
+        (None, None) => None,
+    };
+    let open = args.http.is_some_and(|address| !address.ip().is_loopback());
+    let made_up = (given.is_none() && open).then(make_up_token).transpose()?;
+    let Some(text) = given.as_ref().or(made_up.as_ref()) else { return Ok((None, None)) };
+    match Token::new(text) {
+        Some(token) => Ok((Some(token), made_up)),
+        None => bail!("expected a token of printable ASCII characters without spaces"),
+    }
+}
+
+fn make_up_token() -> Result<String> {
+    let mut random = [0; 24];
+    getrandom::fill(&mut random).context("cannot get random bytes")?;
+    let mut text = String::new();
+    for byte in random {
+        write!(text, "{byte:02x}")?;
+    }
+    Ok(text)
+}
+
+fn tls(args: &Args) -> Result<Option<Arc<rustls::ServerConfig>>> {
+    let (Some(chain), Some(key)) = (&args.tls_cert, &args.tls_key) else { return Ok(None) };
+    let not_pem = |path: &Path, what: &str| format!("expected {what} in PEM form in {}", path.display());
+    let chain: Vec<_> = CertificateDer::pem_file_iter(chain)
+        .and_then(Iterator::collect)
+        .with_context(|| not_pem(chain, "certificates"))?;
+    let key = PrivateKeyDer::from_pem_file(key).with_context(|| not_pem(key, "a private key"))?;
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .context("TLS settings")?
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .context("the certificate and its key do not fit")?;
+    Ok(Some(Arc::new(config)))
+}

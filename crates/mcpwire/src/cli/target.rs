@@ -1,0 +1,301 @@
+//! What a command is to be connected to: read from the command line once, opened as a link as often as needed.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args as ClapArgs, ValueEnum};
+use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use hyper_util::client::proxy::matcher::Matcher;
+use mcpwire_proto::frame::DEFAULT_LIMIT;
+use mcpwire_proto::session::legacy::Config;
+use tokio::task::JoinHandle;
+use url::{Host, Url};
+
+use super::hub;
+use super::units::{Size, duration, size};
+use crate::link::Link;
+use crate::transport::child::{self, Closing};
+use crate::transport::http::client::{self, Proxy, Tls, Transport};
+use crate::transport::unix;
+
+/// Our own program, even after its file was replaced.
+const OURSELVES: &str = "/proc/self/exe";
+
+/// The target, and how to deal with it.
+#[derive(Debug, ClapArgs)]
+pub(super) struct TargetArgs {
+    /// Where the server is: an http:// or https:// URL, or unix:PATH for a socket
+    #[arg(value_name = "TARGET", value_parser = address, required_unless_present_any = ["command", "mcp_hub"])]
+    target: Option<Address>,
+    /// A program that is the server, on its stdin and stdout, and its arguments
+    #[arg(value_name = "COMMAND", last = true, conflicts_with = "target")]
+    command: Vec<OsString>,
+    /// Set an environment variable of COMMAND; ${NAME} stands for one of ours
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable, conflicts_with = "target")]
+    env: Vec<(String, String)>,
+    /// Run COMMAND in this directory
+    #[arg(long, value_name = "DIR", conflicts_with = "target")]
+    cwd: Option<PathBuf>,
+    /// What a server behind a URL speaks: Streamable HTTP, the older HTTP+SSE, or whichever it turns out to be
+    #[arg(long, value_enum, default_value_t = Spoken::Auto)]
+    transport: Spoken,
+    /// The same as --transport sse
+    #[arg(long, conflicts_with = "transport")]
+    mcp_hub_mode: bool,
+    /// Connect to the mcp-hub that runs on this machine; of several, to the one whose project is nearest
+    #[arg(long, conflicts_with_all = ["target", "command", "transport"])]
+    mcp_hub: bool,
+    /// Send this header with every request; ${NAME} stands for an environment variable
+    #[arg(short = 'H', long = "header", value_name = "'NAME: VALUE'")]
+    headers: Vec<String>,
+    /// Give up a request after this long without an answer or progress, as in 30s or 5m [default: never]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    timeout: Option<Duration>,
+    /// How long a request waits for a server that cannot be reached
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "20s")]
+    wait: Duration,
+    /// The largest message taken from either side, as in 10MiB
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value_t = Size(DEFAULT_LIMIT))]
+    max_message: Size,
+    /// Trust the authorities in this PEM file, besides the system's
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+    /// Our certificate for the server, in PEM
+    #[arg(long, value_name = "FILE", requires = "client_key")]
+    client_cert: Option<PathBuf>,
+    /// The private key of our certificate, in PEM
+    #[arg(long, value_name = "FILE", requires = "client_cert")]
+    client_key: Option<PathBuf>,
+    /// Take any certificate from the server: anybody on the way can read and change everything
+    #[arg(long)]
+    insecure: bool,
+}
+
+/// A target as it is written.
+#[derive(Debug, Clone)]
+enum Address {
+    Http(Url),
+    Unix(PathBuf),
+}
+
+/// A target with all it takes to open it.
+#[derive(Debug)]
+pub(super) enum Target {
+    Http(Box<client::Options>),
+    Child(child::Options),
+    Unix { path: PathBuf, max_message: usize },
+}
+
+impl TargetArgs {
+    pub(super) fn max_message(&self) -> usize {
+        self.max_message.0
+    }
+
+    /// How a session with the target behaves.
+    pub(super) fn config(&self) -> Config {
+        Config { wait: self.wait, timeout: self.timeout, seed: fastrand::u64(..), ..Config::default() }
+    }
+
+    /// Reads the files and variables that the arguments name.
+    pub(super) fn target(&self) -> Result<Target> {
+        if self.mcp_hub {
+            return Ok(Target::Http(Box::new(self.http(&hub::find()?, Transport::Sse)?)));
+        }
+        let transport = if self.mcp_hub_mode { Transport::Sse } else { self.transport.into() };
+        Ok(match (&self.target, self.command.split_first()) {
+            (Some(Address::Http(url)), _) => Target::Http(Box::new(self.http(url, transport)?)),
+            (Some(Address::Unix(path)), _) => Target::Unix { path: path.clone(), max_message: self.max_message.0 },
+            (None, Some((program, args))) => Target::Child(self.child(program, args)?),
+            (None, None) => bail!("expected a target"),
+        })
+    }
+
+    fn child(&self, program: &OsStr, args: &[OsString]) -> Result<child::Options> {
+        let mut env = Vec::new();
+        for (name, value) in &self.env {
+            env.push((name.into(), expand(value, our_variable).with_context(|| format!("--env {name}"))?.into()));
+        }
+        if let Some(cwd) = self.cwd.as_deref().filter(|cwd| !cwd.is_dir()) {
+            bail!("--cwd: {} is no directory", cwd.display());
+        }
+        let name = Path::new(program).file_name().unwrap_or(program).to_string_lossy().into_owned();
+        Ok(child::Options {
+            name,
+            program: program.to_owned(),
+            args: args.to_vec(),
+            env,
+            cwd: self.cwd.clone(),
+            max_message: self.max_message.0,
+            closing: Closing::default(),
+            guard: Some(PathBuf::from(OURSELVES)).filter(|path| path.exists()),
+        })
+    }
+
+    fn http(&self, url: &Url, transport: Transport) -> Result<client::Options> {
+        let mut headers = HeaderMap::new();
+        for text in &self.headers {
+            let (name, value) = header(text)?;
+            headers.append(name, value);
+        }
+        if self.insecure {
+            tracing::warn!(target: "connect", "--insecure: the server's certificate is not checked");
+        }
+        let authorities = self.ca.as_deref().map(read).transpose()?;
+        let identity = match (&self.client_cert, &self.client_key) {
+            (Some(chain), Some(key)) => Some((read(chain)?, read(key)?)),
+            _ => None,
+        };
+        Ok(client::Options {
+            proxy: proxy_for(url),
+            url: url.clone(),
+            transport,
+            headers,
+            tls: Tls { authorities, identity, insecure: self.insecure },
+            max_message: self.max_message.0,
+            resume_for: self.wait,
+        })
+    }
+}
+
+impl Target {
+    /// Makes a link to the target. The handle completes when the link was dropped and all is put away.
+    pub(super) fn open(&self) -> Result<(Link, JoinHandle<()>)> {
+        Ok(match self {
+            Target::Http(options) => client::connect(client::Options::clone(options))?,
+            Target::Child(options) => child::connect(options.clone()),
+            Target::Unix { path, max_message } => unix::connect(path.clone(), *max_message),
+        })
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::Http(options) => f.write_str(&shown(&options.url)),
+            Target::Child(options) => f.write_str(&options.name),
+            Target::Unix { path, .. } => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// What the server speaks.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Spoken {
+    Auto,
+    Http,
+    Sse,
+}
+
+impl From<Spoken> for Transport {
+    fn from(spoken: Spoken) -> Transport {
+        match spoken {
+            Spoken::Auto => Transport::Auto,
+            Spoken::Http => Transport::Streamable,
+            Spoken::Sse => Transport::Sse,
+        }
+    }
+}
+
+fn address(text: &str) -> Result<Address, String> {
+    let expected = "expected an http:// or https:// URL, unix:PATH, or -- COMMAND";
+    if let Some(path) = text.strip_prefix("unix:") {
+        return if path.is_empty() { Err(format!("{expected}; came no path")) } else { Ok(Address::Unix(path.into())) };
+    }
+    let url: Url = text.parse().map_err(|e| format!("{expected}: {e}"))?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(format!("{expected}; came scheme {:?}", url.scheme()));
+    }
+    Ok(Address::Http(url))
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("expected NAME=VALUE".to_owned()),
+    }
+}
+
+fn our_variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+fn read(path: &Path) -> Result<Vec<u8>> {
+    std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// The proxy that the environment names for this URL. A server on this machine is never behind one.
+fn proxy_for(url: &Url) -> Option<Proxy> {
+    let local = match url.host()? {
+        Host::Domain(name) => name == "localhost" || name.ends_with(".localhost"),
+        Host::Ipv4(address) => address.is_loopback(),
+        Host::Ipv6(address) => address.is_loopback(),
+    };
+    if local {
+        return None;
+    }
+    let uri: Uri = url.as_str().parse().ok()?;
+    let intercept = Matcher::from_env().intercept(&uri)?;
+    let credentials = intercept.raw_auth().map(|(user, password)| (user.to_owned(), password.to_owned()));
+    let proxy = Proxy { uri: intercept.uri().clone(), authorization: intercept.basic_auth().cloned(), credentials };
+    tracing::info!(target: "connect", "through the proxy at {}", intercept.uri().host().unwrap_or_default());
+    Some(proxy)
+}
+
+/// A URL without what may be secret in it.
+fn shown(url: &Url) -> String {
+    let mut url = url.clone();
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    if url.query().is_some() {
+        url.set_query(Some("..."));
+    }
+    url.to_string()
+}
+
+fn header(text: &str) -> Result<(HeaderName, HeaderValue)> {
+    let Some((name, value)) = text.split_once(':') else {
+        bail!("--header: expected 'NAME: VALUE', came no colon");
+    };
+    let name: HeaderName = name.trim().parse().with_context(|| format!("--header: bad name {name:?}"))?;
+    let value = expand(value.trim(), our_variable).with_context(|| format!("--header {name}"))?;
+    let mut value = HeaderValue::from_str(&value).with_context(|| format!("--header {name}: bad value"))?;
+    value.set_sensitive(true);
+    Ok((name, value))
+}
+
+/// Puts environment variables in the place of `${NAME}`.
+fn expand(text: &str, variable: impl Fn(&str) -> Option<String>) -> Result<String> {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        let Some((name, after)) = after.split_once('}') else { bail!("expected '}}' behind '${{'") };
+        out.push_str(before);
+        out.push_str(&variable(name).with_context(|| format!("environment variable {name} is not set"))?);
+        rest = after;
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_expanded_and_missing_ones_named() {
+        let variable = |name: &str| (name == "TOKEN").then(|| "t0p".to_owned());
+        assert_eq!(expand("Bearer ${TOKEN}!", variable).unwrap(), "Bearer t0p!");
+        assert_eq!(expand("$5 {x}", variable).unwrap(), "$5 {x}");
+        assert!(expand("${NONE}", variable).unwrap_err().to_string().contains("NONE"));
+        assert!(expand("${TOKEN", variable).is_err());
+    }
+
+    #[test]
+    fn what_is_shown_of_a_url_holds_no_secrets() {
+        let url = "https://user:pw@example.com/mcp?key=s3cret".parse().unwrap();
+        assert_eq!(shown(&url), "https://example.com/mcp?...");
+    }
+}

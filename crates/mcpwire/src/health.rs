@@ -1,0 +1,170 @@
+//! What is known of the servers behind us: kept by the bridges, told to whoever asks.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use serde_json::{Value, json};
+
+/// How a bridge finds its server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Condition {
+    /// Nothing was asked of it yet.
+    Idle,
+    /// A handshake is under way.
+    Starting,
+    /// It has answered.
+    Up,
+    /// It cannot be reached, or refuses us.
+    Down,
+}
+
+impl Condition {
+    fn name(self) -> &'static str {
+        match self {
+            Condition::Idle => "idle",
+            Condition::Starting => "starting",
+            Condition::Up => "up",
+            Condition::Down => "down",
+        }
+    }
+}
+
+/// The health of one target, over all bridges to it. Clones are the same record.
+#[derive(Debug, Clone)]
+pub struct Health(Arc<Mutex<Record>>);
+
+#[derive(Debug)]
+struct Record {
+    name: String,
+    bridges: BTreeMap<u64, Condition>,
+    next: u64,
+    state: Condition,
+    since: SystemTime,
+    restarts: u64,
+    last_error: Option<(SystemTime, String)>,
+}
+
+impl Health {
+    /// A record of a target. The name is shown to peers: it must hold no secrets or paths.
+    pub fn new(name: &str) -> Health {
+        let record = Record {
+            name: name.to_owned(),
+            bridges: BTreeMap::new(),
+            next: 0,
+            state: Condition::Idle,
+            since: SystemTime::now(),
+            restarts: 0,
+            last_error: None,
+        };
+        Health(Arc::new(Mutex::new(record)))
+    }
+
+    /// A bridge begins; its reports end when the watch is dropped.
+    pub fn watch(&self) -> Watch {
+        let mut record = self.record();
+        record.next += 1;
+        let id = record.next;
+        record.bridges.insert(id, Condition::Idle);
+        Watch { health: self.clone(), id, last: Condition::Idle }
+    }
+
+    pub fn is_up(&self) -> bool {
+        self.record().state != Condition::Down
+    }
+
+    pub fn to_json(&self) -> Value {
+        let record = self.record();
+        let error = record.last_error.as_ref().map(|(at, text)| json!({"at": time(*at), "text": text}));
+        json!({
+            "name": record.name,
+            "state": record.state.name(),
+            "since": time(record.since),
+            "sessions": record.bridges.len(),
+            "restarts": record.restarts,
+            "lastError": error,
+        })
+    }
+
+    fn record(&self) -> MutexGuard<'_, Record> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Record {
+    /// The target is as well as the bridge that fares worst, of those that have tried.
+    fn update(&mut self) {
+        let state = self.bridges.values().copied().max().unwrap_or(match self.state {
+            Condition::Down => Condition::Down,
+            _ => Condition::Idle,
+        });
+        if state != self.state {
+            self.state = state;
+            self.since = SystemTime::now();
+        }
+    }
+}
+
+/// One bridge's eye on its server.
+#[derive(Debug)]
+pub struct Watch {
+    health: Health,
+    id: u64,
+    last: Condition,
+}
+
+impl Watch {
+    /// Notes how things stand; `why` is read only when they have become bad.
+    pub fn report(&mut self, condition: Condition, why: &str) {
+        if condition == self.last {
+            return;
+        }
+        let mut record = self.health.record();
+        record.bridges.insert(self.id, condition);
+        if condition == Condition::Down {
+            record.last_error = Some((SystemTime::now(), why.to_owned()));
+        }
+        if self.last == Condition::Down && condition == Condition::Up {
+            record.restarts += 1;
+        }
+        self.last = condition;
+        record.update();
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let mut record = self.health.record();
+        record.bridges.remove(&self.id);
+        record.update();
+    }
+}
+
+fn time(at: SystemTime) -> String {
+    humantime::format_rfc3339_millis(at).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_as_well_as_its_worst_bridge() {
+        let health = Health::new("t");
+        let (mut a, mut b) = (health.watch(), health.watch());
+        let state = || health.to_json()["state"].as_str().map(str::to_owned);
+        assert_eq!(state().as_deref(), Some("idle"));
+        a.report(Condition::Up, "");
+        assert_eq!(state().as_deref(), Some("up"));
+        b.report(Condition::Down, "it died");
+        assert_eq!(state().as_deref(), Some("down"));
+        assert_eq!(health.to_json()["lastError"]["text"], "it died");
+        assert!(!health.is_up());
+        b.report(Condition::Starting, "");
+        b.report(Condition::Up, "");
+        assert!(health.is_up());
+        assert_eq!(health.to_json()["sessions"], 2);
+        drop((a, b));
+        assert_eq!(state().as_deref(), Some("idle"));
+    }
+}

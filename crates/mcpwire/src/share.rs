@@ -1,0 +1,229 @@
+//! One server for many clients: each gets a link of its own, and [`mcpwire_proto::session::share`] keeps them apart.
+
+use std::collections::{HashMap, VecDeque};
+
+use mcpwire_proto::session::share::{Effect, Member, Share};
+use mcpwire_proto::{Failure, Message, Packet};
+use tokio::sync::mpsc;
+use tokio::task::{self, JoinHandle};
+
+use crate::link::{Event, Link, Port};
+
+/// How many messages wait for the server before we stop reading from the clients.
+const BACKLOG: usize = 256;
+/// How many new clients wait to be taken in.
+const JOINING: usize = 16;
+
+/// Where clients join.
+#[derive(Debug, Clone)]
+pub struct Entrance {
+    join: mpsc::Sender<Port>,
+}
+
+impl Entrance {
+    /// A link to the shared server.
+    pub async fn link(&self) -> Link {
+        let (link, port) = Link::pair();
+        // If the server's loop has ended the port is dropped here, and the link tells by its end.
+        let _ = self.join.send(port).await;
+        link
+    }
+}
+
+/// Shares the server behind a link. The handle completes when the last entrance and the last client are gone.
+pub fn open(server: Link) -> (Entrance, JoinHandle<()>) {
+    let (join, joining) = mpsc::channel(JOINING);
+    let (from_clients_tx, from_clients) = mpsc::channel(BACKLOG);
+    let clients = Clients {
+        share: Share::default(),
+        ports: HashMap::new(),
+        next: 0,
+        from_clients_tx: from_clients_tx.downgrade(),
+        to_server: VecDeque::new(),
+    };
+    (Entrance { join }, task::spawn(clients.run(server, joining, from_clients, from_clients_tx)))
+}
+
+struct Clients {
+    share: Share,
+    ports: HashMap<Member, mpsc::Sender<Event>>,
+    next: u64,
+    from_clients_tx: mpsc::WeakSender<(Member, Option<Message>)>,
+    to_server: VecDeque<Message>,
+}
+
+impl Clients {
+    async fn run(
+        mut self,
+        mut server: Link,
+        mut joining: mpsc::Receiver<Port>,
+        mut from_clients: mpsc::Receiver<(Member, Option<Message>)>,
+        keep: mpsc::Sender<(Member, Option<Message>)>,
+    ) {
+        // Given up with the last entrance, so that the channel ends with the last client.
+        let mut keep = Some(keep);
+        loop {
+            self.pump();
+            tokio::select! {
+                biased;
+                permit = server.tx.reserve(), if !self.to_server.is_empty() => match (permit, self.to_server.pop_front()) {
+                    (Ok(permit), Some(message)) => permit.send(message.into()),
+                    _ => return,
+                },
+                event = server.rx.recv() => match event {
+                    Some(event) => self.on_server(event),
+                    None => return,
+                },
+                port = joining.recv(), if keep.is_some() => match port {
+                    Some(port) => self.join(port),
+                    None => keep = None,
+                },
+                said = from_clients.recv(), if self.to_server.len() < BACKLOG => match said {
+                    Some((member, Some(message))) => self.share.handle_client(member, message),
+                    Some((member, None)) => self.leave(member),
+                    None => return,
+                },
+            }
+        }
+    }
+
+    fn join(&mut self, Port { tx, mut rx }: Port) {
+        let Some(said) = self.from_clients_tx.upgrade() else { return };
+        self.next += 1;
+        let member = Member(self.next);
+        self.share.handle_join(member);
+        self.ports.insert(member, tx);
+        task::spawn(async move {
+            while let Some(packet) = rx.recv().await {
+                if said.send((member, Some(packet.message))).await.is_err() {
+                    return;
+                }
+            }
+            let _ = said.send((member, None)).await;
+        });
+    }
+
+    fn leave(&mut self, member: Member) {
+        self.ports.remove(&member);
+        self.share.handle_leave(member);
+    }
+
+    fn on_server(&mut self, event: Event) {
+        match event {
+            Event::Packet(packet) => self.share.handle_server(packet.message),
+            Event::Failed { message, failure } => self.fail(&message, &failure),
+            Event::Gone(why) => {
+                self.share.handle_server_gone();
+                self.tell_all(|| Event::Gone(why.clone()));
+            }
+            Event::SessionLost(why) => {
+                self.share.handle_server_gone();
+                self.tell_all(|| Event::SessionLost(why.clone()));
+            }
+            Event::Garbage(rejected) => {
+                tracing::warn!(target: "share", "skipped what the server sent: {}", rejected.fault);
+            }
+            Event::Batch(_) => tracing::warn!(target: "share", "skipped a batch from the server"),
+        }
+    }
+
+    fn fail(&mut self, message: &Message, failure: &Failure) {
+        for (member, message) in self.share.handle_failed(message) {
+            self.tell(member, Event::Failed { message, failure: failure.clone() });
+        }
+    }
+
+    fn pump(&mut self) {
+        while let Some(effect) = self.share.poll_effect() {
+            match effect {
+                Effect::ToServer(message) => self.to_server.push_back(message),
+                Effect::ToClient(member, Packet { lane, message }) => {
+                    self.tell(member, Event::Packet(Packet { lane, message }));
+                }
+            }
+        }
+    }
+
+    fn tell_all(&mut self, event: impl Fn() -> Event) {
+        for member in self.share.members().collect::<Vec<_>>() {
+            self.tell(member, event());
+        }
+    }
+
+    /// A client that takes nothing for so long that its channel is full is let go: it must not hold up the others.
+    fn tell(&mut self, member: Member, event: Event) {
+        let Some(port) = self.ports.get(&member) else { return };
+        if port.try_send(event).is_err() {
+            tracing::warn!(target: "share", "a client that does not read was let go");
+            self.leave(member);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mcpwire_proto::{Id, Message};
+
+    use super::*;
+
+    async fn sent_to(server: &mut Port) -> Message {
+        server.rx.recv().await.expect("a message").message
+    }
+
+    async fn told(client: &mut Link) -> Option<Event> {
+        client.rx.recv().await
+    }
+
+    async fn request(client: &Link, id: u64, method: &str) {
+        client.tx.send(Message::request(&Id::from(id), method, None).into()).await.expect("open");
+    }
+
+    #[tokio::test]
+    async fn two_clients_with_the_same_ids_get_their_own_answers() {
+        let (link, mut server) = Link::pair();
+        let (entrance, _) = open(link);
+        let (mut a, mut b) = (entrance.link().await, entrance.link().await);
+        request(&a, 1, "tools/call").await;
+        let first = sent_to(&mut server).await;
+        request(&b, 1, "tools/call").await;
+        let second = sent_to(&mut server).await;
+        for (request, text) in [(&second, "\"b\""), (&first, "\"a\"")] {
+            let answer = Message::result(request.id().expect("an id"), text);
+            server.tx.send(Event::Packet(answer.into())).await.expect("open");
+        }
+        for (client, text) in [(&mut a, "\"a\""), (&mut b, "\"b\"")] {
+            let Some(Event::Packet(packet)) = told(client).await else { panic!("no answer") };
+            assert_eq!((packet.message.id(), packet.message.payload()), (Some(&Id::from(1)), Some(text)));
+        }
+    }
+
+    #[tokio::test]
+    async fn the_server_is_let_go_with_the_last_client() {
+        let (link, mut server) = Link::pair();
+        let (entrance, ended) = open(link);
+        let client = entrance.link().await;
+        request(&client, 1, "ping").await;
+        sent_to(&mut server).await;
+        drop(entrance);
+        drop(client);
+        assert!(sent_to(&mut server).await.is("notifications/cancelled"));
+        assert!(server.rx.recv().await.is_none());
+        ended.await.expect("it ends by itself");
+    }
+
+    #[tokio::test]
+    async fn all_are_told_when_the_server_is_gone() {
+        let (link, server) = Link::pair();
+        let (entrance, _) = open(link);
+        let (mut a, mut b) = (entrance.link().await, entrance.link().await);
+        request(&a, 1, "ping").await;
+        request(&b, 1, "ping").await;
+        let mut server = server;
+        sent_to(&mut server).await;
+        sent_to(&mut server).await;
+        server.tx.send(Event::Gone("it died".into())).await.expect("open");
+        for client in [&mut a, &mut b] {
+            assert!(matches!(told(client).await, Some(Event::Gone(why)) if why == "it died"));
+        }
+    }
+}
