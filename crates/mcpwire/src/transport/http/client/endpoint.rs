@@ -264,15 +264,7 @@ impl Endpoint {
 
     pub(super) async fn refusal(&self, response: Response<Incoming>, sent: &Sent<'_>) -> Declined {
         let status = response.status();
-        let mut body = response.into_body();
-        let mut shown = Vec::new();
-        let until = Instant::now() + ERROR_BODY_LIMIT;
-        while shown.len() < status::MOST_READ
-            && let Ok(Some(Ok(frame))) = timeout_at(until, body.frame()).await
-        {
-            shown.extend_from_slice(frame.data_ref().map_or(&[][..], |data| data));
-        }
-        shown.truncate(status::MOST_READ);
+        let shown = beginning(response.into_body()).await;
         Declined { failure: status::failure(status, &shown, sent), by_older: status::by_older(status, &shown, sent) }
     }
 
@@ -355,6 +347,19 @@ fn host(url: &Url) -> Option<HeaderValue> {
     let name = url.host_str()?;
     let host = url.port().map_or_else(|| name.to_owned(), |port| format!("{name}:{port}"));
     HeaderValue::from_str(&host).ok()
+}
+
+/// As much of a body as an error is judged by.
+pub(super) async fn beginning(mut body: Incoming) -> Vec<u8> {
+    let mut read = Vec::new();
+    let until = Instant::now() + ERROR_BODY_LIMIT;
+    while read.len() < status::MOST_READ
+        && let Ok(Some(Ok(frame))) = timeout_at(until, body.frame()).await
+    {
+        read.extend_from_slice(frame.data_ref().map_or(&[][..], |data| data));
+    }
+    read.truncate(status::MOST_READ);
+    read
 }
 
 /// Where a redirect that keeps method and body (307, 308) leads. Only on the same origin: what we send may hold
