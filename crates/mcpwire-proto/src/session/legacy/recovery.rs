@@ -115,6 +115,10 @@ impl Session {
 
     /// The server cannot be reached: tries again a little later.
     fn wait(&mut self, why: &str, then: Then, now: Instant) {
+        if matches!(self.state, State::Opening) && then == Then::Flush {
+            // The handshake decides how it goes on.
+            return self.limit_waits(now);
+        }
         if let State::Waiting { then: planned, .. } = &mut self.state {
             // A handshake that is due outweighs a mere flush.
             if *planned == Then::Flush {

@@ -374,19 +374,6 @@ fn a_late_failure_of_what_the_servers_end_has_covered_changes_nothing() {
 }
 
 #[test]
-fn a_call_that_never_reached_a_dead_server_goes_to_the_next_one_after_its_handshake() {
-    let mut rig = Rig::open();
-    rig.request(1, method::TOOLS_CALL);
-    rig.fail(0, Failure::Unreachable("it died".into()));
-    rig.die();
-    rig.advance(Duration::from_secs(1));
-    assert!(rig.at_server.len() == 1 && rig.at_server[0].is(method::INITIALIZE), "{:?}", rig.at_server);
-    rig.answer(0);
-    rig.answer(0);
-    assert_eq!(rig.answers_to(&Id::from(1)), 1);
-}
-
-#[test]
 fn a_server_that_dies_while_it_is_waited_for_gets_a_handshake_first() {
     let mut rig = Rig::open();
     rig.request(1, method::TOOLS_CALL);
