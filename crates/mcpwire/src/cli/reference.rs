@@ -29,6 +29,9 @@ pub(super) struct Args {
     /// Where to listen; the URL is the first line on stdout
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
     http: SocketAddr,
+    /// Serve HTTP+SSE of 2024-11-05 too, at /sse
+    #[arg(long, conflicts_with = "stdio")]
+    sse: bool,
     /// Serve one client on stdin and stdout instead
     #[arg(long, conflicts_with = "http")]
     stdio: bool,
@@ -62,7 +65,8 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
 async fn on_http(args: &Args, shared: Shared, stop: impl Future) -> Result<()> {
     let listener = TcpListener::bind(args.http).await.with_context(|| format!("cannot listen on {}", args.http))?;
     let address = listener.local_addr().context("cannot tell where we listen")?;
-    let options = Options { close_stream_after: args.close_streams_after, ..Options::default() };
+    let options =
+        Options { close_stream_after: args.close_streams_after, http_with_sse: args.sse, ..Options::default() };
     writeln!(io::stdout(), "http://{address}{}", options.path).context("cannot write to stdout")?;
     reference::host(listener, options, shared, async { drop(stop.await) }).await;
     Ok(())

@@ -5,4 +5,5 @@
 mod connect;
 mod docs;
 mod support;
+mod table;
 mod tidy;

@@ -1,0 +1,121 @@
+//! A case set up: the processes it takes, and the client that asks.
+
+use super::{Case, Front, Target};
+use crate::support::client::Client;
+use crate::support::process::Mcpwire;
+use crate::support::{proc, reach};
+
+pub(super) struct Rig {
+    pub(super) case: Case,
+    pub(super) client: Client,
+    /// Where the server is shared: another client, which sees nothing but what is for all.
+    pub(super) bystander: Option<Client>,
+    front: Option<Mcpwire>,
+    /// The server, if it is not the bridge that starts it.
+    server: Option<Server>,
+}
+
+struct Server {
+    process: Mcpwire,
+    /// Where it listens, as in 127.0.0.1:1234.
+    address: String,
+}
+
+impl Server {
+    async fn start(address: &str) -> Server {
+        let mut process = Mcpwire::start(&["reference", "--http", address, "--sse"]);
+        let url = process.line().await.expect("the URL");
+        let address = url.trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
+        Server { process, address }
+    }
+}
+
+impl Rig {
+    pub(super) async fn start(case: Case) -> Rig {
+        let server = match case.target {
+            Target::Child => None,
+            Target::Streamable | Target::Sse => Some(Server::start("127.0.0.1:0").await),
+        };
+        let target = target(case.target, server.as_ref());
+        let (front, reach) = match case.front {
+            Front::Connect => (None, Reach::Stdio(["connect".to_owned()].into_iter().chain(target).collect())),
+            Front::Streamable | Front::Sse => {
+                let mut args = vec!["expose", "--http", "127.0.0.1:0", "--print-url"];
+                args.extend(case.shared.then_some("--share"));
+                args.extend(target.iter().map(String::as_str));
+                let mut front = Mcpwire::start(&args);
+                let url = front.line().await.expect("the URL");
+                let reach = match case.front {
+                    Front::Sse => Reach::Sse(url.replace("/mcp", "/sse")),
+                    _ => Reach::Http(url),
+                };
+                (Some(front), reach)
+            }
+        };
+        let bystander = match case.shared {
+            true => Some(Client::open(reach.connect(), case.version).await),
+            false => None,
+        };
+        let client = Client::open(reach.connect(), case.version).await;
+        Rig { case, client, bystander, front, server }
+    }
+
+    /// Kills the server; one that is not started by the bridge is started anew.
+    pub(super) async fn kill_server(&mut self, process: u32) {
+        proc::kill(process);
+        if let Some(server) = &mut self.server {
+            server.process.wait().await;
+            *server = Server::start(&server.address).await;
+        }
+    }
+
+    pub(super) async fn assert_quiet(&mut self) {
+        self.client.assert_quiet().await;
+        if let Some(bystander) = &mut self.bystander {
+            bystander.assert_quiet().await;
+        }
+    }
+
+    /// Ends everything. Nobody has anything left to say, and what runs ends when it is asked to.
+    pub(super) async fn finish(self) {
+        self.client.close().await;
+        if let Some(bystander) = self.bystander {
+            bystander.close().await;
+        }
+        for mut process in self.front.into_iter().chain(self.server.map(|server| server.process)) {
+            process.signal("TERM");
+            assert_eq!(process.wait().await.code(), Some(0), "{}", process.stderr());
+        }
+    }
+}
+
+/// The arguments that name a target.
+fn target(target: Target, server: Option<&Server>) -> Vec<String> {
+    let address = server.map(|server| server.address.as_str()).unwrap_or_default();
+    let args = match target {
+        Target::Child => ["--", reach::MCPWIRE, "reference", "--stdio"].map(str::to_owned).to_vec(),
+        Target::Streamable => vec![format!("http://{address}/mcp")],
+        Target::Sse => {
+            ["--transport", "sse"].map(str::to_owned).into_iter().chain([format!("http://{address}/sse")]).collect()
+        }
+    };
+    args
+}
+
+/// How the client reaches the front.
+enum Reach {
+    /// By starting it with these arguments.
+    Stdio(Vec<String>),
+    Http(String),
+    Sse(String),
+}
+
+impl Reach {
+    fn connect(&self) -> (mcpwire::link::Link, tokio::task::JoinHandle<()>) {
+        match self {
+            Reach::Stdio(args) => reach::stdio(args),
+            Reach::Http(url) => reach::http(url),
+            Reach::Sse(url) => reach::sse(url),
+        }
+    }
+}
