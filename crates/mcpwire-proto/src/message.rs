@@ -1,10 +1,12 @@
 //! The JSON-RPC envelope around raw payloads: parsed once, classified by hand, never re-printed.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -274,15 +276,45 @@ impl Wire<'_> {
     }
 }
 
-/// Splits a JSON array into the texts of its elements; `None` if the text is not an array.
+/// The most messages taken in one array. Each costs more memory than its text.
+pub const MOST_IN_BATCH: usize = 1000;
+
+/// Splits a JSON array into the texts of its elements; `None` if the text is not an array, or has too many.
 ///
 /// Batches exist in version 2025-03-26 only; who may send one is decided by the caller.
 pub fn split_batch(text: &Bytes) -> Option<Vec<Bytes>> {
     if text.trim_ascii_start().first() != Some(&b'[') {
         return None;
     }
-    let parts: Vec<&RawValue> = serde_json::from_slice(text).ok()?;
+    let Parts(parts) = serde_json::from_slice(text).ok()?;
     Some(parts.iter().map(|part| text.slice(span_of(text, part.get()))).collect())
+}
+
+struct Parts<'a>(Vec<&'a RawValue>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Parts<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Elements<'a>(PhantomData<&'a ()>);
+        impl<'de: 'a, 'a> Visitor<'de> for Elements<'a> {
+            type Value = Parts<'a>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "an array of at most {MOST_IN_BATCH} messages")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Parts<'a>, A::Error> {
+                let mut parts = Vec::new();
+                while let Some(part) = elements.next_element()? {
+                    if parts.len() == MOST_IN_BATCH {
+                        return Err(serde::de::Error::invalid_length(MOST_IN_BATCH + 1, &self));
+                    }
+                    parts.push(part);
+                }
+                Ok(Parts(parts))
+            }
+        }
+        deserializer.deserialize_seq(Elements(PhantomData))
+    }
 }
 
 /// Where a part that was borrowed from `whole` lies in it.

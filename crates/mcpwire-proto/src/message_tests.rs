@@ -129,6 +129,9 @@ fn batches_are_split_into_slices() {
     assert_eq!(split_batch(&Bytes::from_static(b"{}")), None);
     assert_eq!(split_batch(&Bytes::from_static(b"[1")), None);
     assert_eq!(split_batch(&Bytes::from_static(b"[]")), Some(vec![]));
+    let of = |count: usize| Bytes::from(format!("[{}]", vec!["1"; count].join(",")));
+    assert_eq!(split_batch(&of(MOST_IN_BATCH)).map(|parts| parts.len()), Some(MOST_IN_BATCH));
+    assert_eq!(split_batch(&of(MOST_IN_BATCH + 1)), None);
 }
 
 proptest! {

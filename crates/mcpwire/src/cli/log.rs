@@ -1,7 +1,6 @@
 //! Log lines on stderr: `[ISO-8601 with ms, Z] [LEVEL] [component] message`.
 
 use std::fmt;
-use std::io;
 use std::time::SystemTime;
 
 use clap::Args;
@@ -13,6 +12,8 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
+
+use super::stderr::Stderr;
 
 /// The components that log.
 const OURS: [&str; 10] =
@@ -53,7 +54,7 @@ pub(super) fn init(args: &LogArgs) {
     };
     // The libraries below us speak of sockets and buffers: only what worries them is of use here.
     let filter = Targets::new().with_default(LevelFilter::WARN.min(level)).with_targets(OURS.map(|ours| (ours, level)));
-    let lines = tracing_subscriber::fmt::layer().event_format(Line).with_writer(io::stderr);
+    let lines = tracing_subscriber::fmt::layer().event_format(Line).with_writer(|| Stderr);
     // Fails only if there is a subscriber already, as there may be in a test.
     let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(lines).with(filter));
 }

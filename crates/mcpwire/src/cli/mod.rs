@@ -7,6 +7,7 @@ mod guard;
 mod hub;
 mod log;
 mod reference;
+mod stderr;
 mod target;
 mod units;
 
@@ -29,8 +30,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Connect(connect::Args),
-    Expose(expose::Args),
+    Connect(Box<connect::Args>),
+    Expose(Box<expose::Args>),
     Demo(demo::Args),
     #[command(hide = true)]
     Reference(reference::Args),
@@ -45,12 +46,13 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return explain(&error),
     };
     let outcome = match cli.command {
-        Command::Connect(args) => connect::run(args),
-        Command::Expose(args) => expose::run(args),
+        Command::Connect(args) => connect::run(*args),
+        Command::Expose(args) => expose::run(*args),
         Command::Demo(args) => demo::run(args),
         Command::Reference(args) => reference::run(args),
         Command::Guard(args) => Ok(guard::run(&args)),
     };
+    stderr::flush();
     match outcome {
         Ok(code) => code,
         Err(error) => {

@@ -19,6 +19,7 @@ use super::units::{Size, duration, size};
 use crate::link::Link;
 use crate::transport::child::{self, Closing};
 use crate::transport::http::client::{self, Proxy, Tls, Transport};
+use crate::transport::unix;
 
 /// Our own program, even after its file was replaced.
 const OURSELVES: &str = "/proc/self/exe";
@@ -26,17 +27,17 @@ const OURSELVES: &str = "/proc/self/exe";
 /// The target, and how to deal with it.
 #[derive(Debug, ClapArgs)]
 pub(super) struct TargetArgs {
-    /// Where the server is: an http:// or https:// URL
+    /// Where the server is: an http:// or https:// URL, or unix:PATH for a socket
     #[arg(value_name = "TARGET", value_parser = address, required_unless_present_any = ["command", "mcp_hub"])]
     target: Option<Address>,
     /// A program that is the server, on its stdin and stdout, and its arguments
     #[arg(value_name = "COMMAND", last = true, conflicts_with = "target")]
     command: Vec<OsString>,
     /// Set an environment variable of COMMAND; ${NAME} stands for one of ours
-    #[arg(long, value_name = "NAME=VALUE", value_parser = variable, requires = "command")]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable, conflicts_with = "target")]
     env: Vec<(String, String)>,
     /// Run COMMAND in this directory
-    #[arg(long, value_name = "DIR", requires = "command")]
+    #[arg(long, value_name = "DIR", conflicts_with = "target")]
     cwd: Option<PathBuf>,
     /// What a server behind a URL speaks: Streamable HTTP, the older HTTP+SSE, or whichever it turns out to be
     #[arg(long, value_enum, default_value_t = Spoken::Auto)]
@@ -77,6 +78,7 @@ pub(super) struct TargetArgs {
 #[derive(Debug, Clone)]
 enum Address {
     Http(Url),
+    Unix(PathBuf),
 }
 
 /// A target with all it takes to open it.
@@ -84,6 +86,7 @@ enum Address {
 pub(super) enum Target {
     Http(Box<client::Options>),
     Child(child::Options),
+    Unix { path: PathBuf, max_message: usize },
 }
 
 impl TargetArgs {
@@ -104,6 +107,7 @@ impl TargetArgs {
         let transport = if self.mcp_hub_mode { Transport::Sse } else { self.transport.into() };
         Ok(match (&self.target, self.command.split_first()) {
             (Some(Address::Http(url)), _) => Target::Http(Box::new(self.http(url, transport)?)),
+            (Some(Address::Unix(path)), _) => Target::Unix { path: path.clone(), max_message: self.max_message.0 },
             (None, Some((program, args))) => Target::Child(self.child(program, args)?),
             (None, None) => bail!("expected a target"),
         })
@@ -162,6 +166,7 @@ impl Target {
         Ok(match self {
             Target::Http(options) => client::connect(client::Options::clone(options))?,
             Target::Child(options) => child::connect(options.clone()),
+            Target::Unix { path, max_message } => unix::connect(path.clone(), *max_message),
         })
     }
 }
@@ -171,6 +176,7 @@ impl fmt::Display for Target {
         match self {
             Target::Http(options) => f.write_str(&shown(&options.url)),
             Target::Child(options) => f.write_str(&options.name),
+            Target::Unix { path, .. } => write!(f, "unix:{}", path.display()),
         }
     }
 }
@@ -194,9 +200,13 @@ impl From<Spoken> for Transport {
 }
 
 fn address(text: &str) -> Result<Address, String> {
-    let url: Url = text.parse().map_err(|e| format!("expected an http:// or https:// URL: {e}"))?;
+    let expected = "expected an http:// or https:// URL, unix:PATH, or -- COMMAND";
+    if let Some(path) = text.strip_prefix("unix:") {
+        return if path.is_empty() { Err(format!("{expected}; came no path")) } else { Ok(Address::Unix(path.into())) };
+    }
+    let url: Url = text.parse().map_err(|e| format!("{expected}: {e}"))?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(format!("expected an http:// or https:// URL, came scheme {:?}", url.scheme()));
+        return Err(format!("{expected}; came scheme {:?}", url.scheme()));
     }
     Ok(Address::Http(url))
 }

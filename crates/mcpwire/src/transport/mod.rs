@@ -5,3 +5,4 @@ pub mod child;
 pub mod http;
 mod lines;
 pub mod stdio;
+pub mod unix;

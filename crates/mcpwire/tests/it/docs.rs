@@ -80,6 +80,7 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
+/// `UPDATE_DOCS=1 cargo test` brings the pages up to date.
 #[test]
 fn the_help_shown_is_the_help_given() {
     let mut seen = 0;
@@ -90,9 +91,14 @@ fn the_help_shown_is_the_help_given() {
             let given = mcpwire(&args.split(' ').collect::<Vec<_>>());
             let given: Vec<String> =
                 String::from_utf8_lossy(&given.stdout).lines().map(|line| line.trim_end().to_owned()).collect();
+            seen += 1;
+            if std::env::var_os("UPDATE_DOCS").is_some() {
+                let page = fs::read_to_string(&path).unwrap();
+                fs::write(&path, page.replace(shown, &format!("{}\n", given.join("\n")))).unwrap();
+                continue;
+            }
             let shown: Vec<&str> = shown.lines().collect();
             assert_eq!(shown, given, "{}: the help of `mcpwire {args}` has changed", path.display());
-            seen += 1;
         }
     }
     assert!(seen >= 1, "no help was found in the pages");

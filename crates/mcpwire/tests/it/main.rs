@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that meets the unexpected has failed")]
 
+mod child;
 mod connect;
 mod docs;
 mod support;
 mod table;
 mod tidy;
+mod unix;

@@ -102,7 +102,12 @@ impl Session {
             Failure::Interrupted(why) => {
                 owed.give_up = None;
                 if owed.repeated || !message.method().is_some_and(Method::is_repeatable) {
-                    return self.fail(id, interrupted(&why));
+                    let fault = interrupted(&why, owed.repeated);
+                    self.fail(id, fault);
+                    if opens {
+                        self.close(&why);
+                    }
+                    return;
                 }
                 owed.repeated = true;
                 tracing::info!(target: "bridge", "repeating {message}: {why}");
@@ -268,9 +273,10 @@ impl Session {
     }
 }
 
-fn interrupted(why: &str) -> Fault {
-    Fault::Upstream(format!(
-        "the connection to the server was lost before the answer came: {why}; \
-         the request may have been executed and was not sent again"
-    ))
+fn interrupted(why: &str, repeated: bool) -> Fault {
+    let outcome = match repeated {
+        true => "so was it when the request was repeated",
+        false => "the request may have been executed and was not sent again",
+    };
+    Fault::Upstream(format!("the connection to the server was lost before the answer came: {why}; {outcome}"))
 }

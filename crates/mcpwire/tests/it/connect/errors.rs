@@ -139,3 +139,17 @@ async fn what_cannot_start_says_why_and_exits_1() {
         client.logged(says).await;
     }
 }
+
+#[tokio::test]
+async fn an_error_whose_body_never_ends_is_told_all_the_same() {
+    let (mut server, mut client) = connected(&[]).await;
+    client.request(1, "tools/call", json!({})).await;
+    let mut exchange = server.expect("tools/call").await;
+    exchange.write("HTTP/1.1 500 X\r\ncontent-length: 1000\r\n\r\nhalf a").await;
+    let answer = client.message().await;
+    assert!(
+        answer["error"]["message"].as_str().unwrap().contains("HTTP 500 Internal Server Error: half a"),
+        "{answer}"
+    );
+    finish(client, server).await;
+}

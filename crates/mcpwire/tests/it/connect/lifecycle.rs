@@ -85,3 +85,19 @@ async fn a_server_that_does_not_say_goodbye_does_not_hold_it_up() {
     let _unanswered = server.expect("DELETE").await;
     client.finish().await;
 }
+
+#[tokio::test]
+async fn a_stderr_that_nobody_reads_holds_nothing_up() {
+    let mut server = crate::support::script::Script::start().await;
+    let mut client = crate::support::process::Mcpwire::start_deaf(&["connect", &server.url(), "-v"]);
+    super::open(&mut client, &mut server, "2025-11-25").await;
+    // Each line is logged several times over: far more than a pipe holds.
+    for id in 0..1000 {
+        client.request(id, "ping", json!({})).await;
+        server.expect("ping").await.result(json!({})).await;
+        assert_eq!(client.message().await["id"], id);
+    }
+    client.signal("TERM");
+    server.expect("DELETE").await.answer(200, &[], "").await;
+    assert_eq!(client.wait().await.code(), Some(0));
+}

@@ -220,3 +220,42 @@ async fn notifications_before_the_end_are_still_sent_in_order() {
     }
     finish(client, server).await;
 }
+
+#[tokio::test]
+async fn a_stream_that_cannot_be_resumed_is_an_error_in_the_end() {
+    let (mut server, mut client) = connected(&["--wait", "500ms"]).await;
+    client.request(1, "tools/call", json!({})).await;
+    let mut stream = server.expect("tools/call").await.stream().await;
+    stream.event("id: s-1\nretry: 10\ndata:\n\n").await;
+    stream.cut();
+    let _unanswered = server.expect("GET").await;
+    let answer = client.message().await;
+    assert!(answer["error"]["message"].as_str().unwrap().contains("could not be resumed"), "{answer}");
+    finish(client, server).await;
+}
+
+#[tokio::test]
+async fn an_event_id_that_no_header_can_carry_is_none() {
+    let (mut server, mut client) = connected(&[]).await;
+    for id in ["\u{1}odd", ""] {
+        client.request(1, "tools/call", json!({})).await;
+        let mut stream = server.expect("tools/call").await.stream().await;
+        stream.event(&format!("id: before\n\nid: {id}\ndata:\n\n")).await;
+        stream.cut();
+        let answer = client.message().await;
+        assert!(answer["error"]["message"].as_str().unwrap().contains("may have been executed"), "{answer}");
+    }
+    finish(client, server).await;
+}
+
+#[tokio::test]
+async fn a_listening_stream_that_the_server_has_not_missed_yet_is_asked_for_again() {
+    let (mut server, mut client, mut stream) = listening().await;
+    stream.event("retry: 10\n\n").await;
+    stream.cut();
+    server.expect("GET").await.refuse(409, "").await;
+    let mut stream = server.expect("GET").await.stream().await;
+    stream.send(json!({"jsonrpc": "2.0", "method": "notifications/x"})).await;
+    assert_eq!(client.message().await["method"], "notifications/x");
+    finish(client, server).await;
+}

@@ -1,11 +1,8 @@
 //! Processes as the kernel sees them.
 
 use std::fs;
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
-
-use super::within;
 
 /// Ends a process of ours at once.
 pub fn kill(process: u32) {
@@ -18,11 +15,6 @@ pub fn children(parent: u32) -> Vec<u32> {
     let processes = fs::read_dir("/proc").expect("there is /proc");
     let ids = processes.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
     ids.filter(|id| stat(*id).is_some_and(|(state, of)| of == parent && state != "Z")).collect()
-}
-
-/// Whether it runs; one that has ended and was not waited for does not.
-pub fn runs(process: u32) -> bool {
-    stat(process).is_some_and(|(state, _)| state != "Z")
 }
 
 /// The state of a process and its parent.
@@ -38,14 +30,4 @@ pub fn memory(process: u32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{process}/status")).expect("it runs");
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it has memory");
     line.trim().trim_end_matches(" kB").parse().expect("a number")
-}
-
-/// Waits until something is so that nobody tells us of.
-pub async fn until(what: &str, so: impl Fn() -> bool) {
-    within(what, async {
-        while !so() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
 }

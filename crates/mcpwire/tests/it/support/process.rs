@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 
-use super::within;
+use super::{until, within};
 
 pub struct Mcpwire {
     child: Child,
@@ -25,6 +25,30 @@ impl Mcpwire {
     }
 
     pub fn start_with(args: &[&str], env: &[(&str, &str)]) -> Mcpwire {
+        let (mut mcpwire, pipe) = Mcpwire::spawn(args, env);
+        let mut lines = BufReader::new(pipe).lines();
+        let seen = Arc::clone(&mcpwire.stderr);
+        mcpwire.stderr_done = tokio::spawn(async move {
+            while let Ok(Some(line)) = lines.next_line().await {
+                let mut seen = seen.lock().unwrap();
+                seen.push_str(&line);
+                seen.push('\n');
+            }
+        });
+        mcpwire
+    }
+
+    /// Starts it with a stderr that is open, and that nobody ever reads.
+    pub fn start_deaf(args: &[&str]) -> Mcpwire {
+        let (mut mcpwire, pipe) = Mcpwire::spawn(args, &[]);
+        mcpwire.stderr_done = tokio::spawn(async move {
+            let _open = pipe;
+            std::future::pending::<()>().await;
+        });
+        mcpwire
+    }
+
+    fn spawn(args: &[&str], env: &[(&str, &str)]) -> (Mcpwire, ChildStderr) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mcpwire"));
         command.args(args);
         for name in ["DEBUG", "LOG_LEVEL", "HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY"] {
@@ -36,16 +60,8 @@ impl Mcpwire {
         let stdin = child.stdin.take();
         let stdout = child.stdout.take().map(|stdout| BufReader::new(stdout).lines());
         let stderr = Arc::new(Mutex::new(String::new()));
-        let mut lines = BufReader::new(child.stderr.take().expect("stderr is piped")).lines();
-        let seen = Arc::clone(&stderr);
-        let stderr_done = tokio::spawn(async move {
-            while let Ok(Some(line)) = lines.next_line().await {
-                let mut seen = seen.lock().unwrap();
-                seen.push_str(&line);
-                seen.push('\n');
-            }
-        });
-        Mcpwire { child, stdin, stdout, stderr, stderr_done }
+        let pipe = child.stderr.take().expect("stderr is piped");
+        (Mcpwire { child, stdin, stdout, stderr, stderr_done: tokio::spawn(async {}) }, pipe)
     }
 
     pub async fn send(&mut self, message: Value) {
@@ -78,6 +94,19 @@ impl Mcpwire {
             Ok(line) => line.expect("stdout can be read"),
             Err(_) => panic!("waited for a line on stdout; stderr:\n{}", self.stderr()),
         }
+    }
+
+    /// Does the handshake.
+    pub async fn open_session(&mut self) {
+        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
+        self.request("open", "initialize", params).await;
+        let answer = self.message().await;
+        assert_eq!(answer["result"]["protocolVersion"], "2025-11-25", "{answer}");
+        self.notify("notifications/initialized").await;
+    }
+
+    pub async fn call(&mut self, id: impl Into<Value>, tool: &str, arguments: Value) {
+        self.request(id, "tools/call", json!({"name": tool, "arguments": arguments})).await;
     }
 
     pub fn close_stdin(&mut self) {
@@ -115,11 +144,6 @@ impl Mcpwire {
 
     /// Waits until the log says something.
     pub async fn logged(&self, text: &str) {
-        within(&format!("{text:?} in the log"), async {
-            while !self.stderr().contains(text) {
-                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-            }
-        })
-        .await;
+        until(&format!("{text:?} in the log"), || self.stderr().contains(text)).await;
     }
 }

@@ -240,7 +240,8 @@ impl Exchange {
         let _ = within("the connection to be closed", self.stream.read_to_end(&mut rest)).await;
     }
 
-    async fn write(&mut self, text: &str) {
+    /// Writes anything at all.
+    pub async fn write(&mut self, text: &str) {
         // A peer that has gone is for the test to notice where it matters.
         let _ = within("the peer to read", self.stream.write_all(text.as_bytes())).await;
     }

@@ -33,6 +33,8 @@ enum Target {
     Child,
     Streamable,
     Sse,
+    /// A Unix socket.
+    Unix,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -125,10 +127,13 @@ table! {
     connect_to_child: Connect to Child;
     connect_to_streamable: Connect to Streamable;
     connect_to_sse: Connect to Sse;
+    connect_to_unix: Connect to Unix;
     streamable_to_child: Streamable to Child;
     streamable_to_streamable: Streamable to Streamable;
     streamable_to_sse: Streamable to Sse;
+    streamable_to_unix: Streamable to Unix;
     sse_to_child: Sse to Child;
     sse_to_streamable: Sse to Streamable;
     sse_to_sse: Sse to Sse;
+    sse_to_unix: Sse to Unix;
 }

@@ -3,6 +3,7 @@
 use super::{Case, Front, Target};
 use crate::support::client::Client;
 use crate::support::process::Mcpwire;
+use crate::support::scratch::Scratch;
 use crate::support::{proc, reach};
 
 pub(super) struct Rig {
@@ -17,25 +18,42 @@ pub(super) struct Rig {
 
 struct Server {
     process: Mcpwire,
-    /// Where it listens, as in 127.0.0.1:1234.
+    /// Where it listens: 127.0.0.1 and a port, or a path.
     address: String,
+    unix: bool,
+    _scratch: Option<Scratch>,
 }
 
 impl Server {
-    async fn start(address: &str) -> Server {
-        let mut process = Mcpwire::start(&["reference", "--http", address, "--sse"]);
-        let url = process.line().await.expect("the URL");
-        let address = url.trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
-        Server { process, address }
+    async fn start(target: Target) -> Option<Server> {
+        let scratch = matches!(target, Target::Unix).then(Scratch::new);
+        let (address, unix) = match (target, &scratch) {
+            (Target::Child, _) => return None,
+            (_, Some(scratch)) => (scratch.file("socket"), true),
+            (_, None) => ("127.0.0.1:0".to_owned(), false),
+        };
+        let (process, address) = Server::run(&address, unix).await;
+        Some(Server { process, address, unix, _scratch: scratch })
+    }
+
+    async fn run(address: &str, unix: bool) -> (Mcpwire, String) {
+        let args: &[&str] = if unix { &["--unix", address] } else { &["--sse", "--http", address] };
+        let mut process = Mcpwire::start(&[&["reference"], args].concat());
+        let url = process.line().await.expect("where it listens");
+        let address = url.trim_start_matches("http://").trim_start_matches("unix:").trim_end_matches("/mcp").to_owned();
+        (process, address)
+    }
+
+    /// Starts it again where it was, after it was killed.
+    async fn restart(&mut self) {
+        self.process.wait().await;
+        (self.process, _) = Server::run(&self.address, self.unix).await;
     }
 }
 
 impl Rig {
     pub(super) async fn start(case: Case) -> Rig {
-        let server = match case.target {
-            Target::Child => None,
-            Target::Streamable | Target::Sse => Some(Server::start("127.0.0.1:0").await),
-        };
+        let server = Server::start(case.target).await;
         let target = target(case.target, server.as_ref());
         let (front, reach) = match case.front {
             Front::Connect => (None, Reach::Stdio(["connect".to_owned()].into_iter().chain(target).collect())),
@@ -64,8 +82,7 @@ impl Rig {
     pub(super) async fn kill_server(&mut self, process: u32) {
         proc::kill(process);
         if let Some(server) = &mut self.server {
-            server.process.wait().await;
-            *server = Server::start(&server.address).await;
+            server.restart().await;
         }
     }
 
@@ -92,14 +109,12 @@ impl Rig {
 /// The arguments that name a target.
 fn target(target: Target, server: Option<&Server>) -> Vec<String> {
     let address = server.map(|server| server.address.as_str()).unwrap_or_default();
-    let args = match target {
+    match target {
         Target::Child => ["--", reach::MCPWIRE, "reference", "--stdio"].map(str::to_owned).to_vec(),
         Target::Streamable => vec![format!("http://{address}/mcp")],
-        Target::Sse => {
-            ["--transport", "sse"].map(str::to_owned).into_iter().chain([format!("http://{address}/sse")]).collect()
-        }
-    };
-    args
+        Target::Sse => vec!["--transport".to_owned(), "sse".to_owned(), format!("http://{address}/sse")],
+        Target::Unix => vec![format!("unix:{address}")],
+    }
 }
 
 /// How the client reaches the front.

@@ -16,6 +16,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use mcpwire_proto::{Failure, Fault, Lane, Message, Packet, method};
 use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use super::dial::Dial;
@@ -28,6 +29,8 @@ use crate::transport::http::{EVENT_STREAM, JSON, LAST_EVENT_ID, PROTOCOL_VERSION
 /// Node's and uvicorn's servers close an idle connection after 5 s. A request written to one that is just being closed
 /// may or may not have been executed, so we close first.
 const IDLE_LIMIT: Duration = Duration::from_secs(4);
+/// How long the body of an error may take: it is only an explanation.
+const ERROR_BODY_LIMIT: Duration = Duration::from_secs(2);
 const MOST_REDIRECTS: usize = 3;
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 
@@ -118,12 +121,11 @@ impl Endpoint {
     }
 
     /// Opens a stream: the listening one, or the rest of the one that the event id belongs to.
-    pub(super) async fn get(&self, last_event_id: Option<&Bytes>) -> Result<Response<Incoming>, Refusal> {
+    pub(super) async fn get(&self, last_event_id: Option<&HeaderValue>) -> Result<Response<Incoming>, Refusal> {
         let in_session = self.in_session();
-        let last_event_id = last_event_id.and_then(|id| HeaderValue::from_bytes(id).ok());
         let headers = |headers: &mut HeaderMap| {
             ask_for_stream(headers);
-            if let Some(id) = &last_event_id {
+            if let Some(id) = last_event_id {
                 headers.insert(LAST_EVENT_ID, id.clone());
             }
         };
@@ -265,8 +267,9 @@ impl Endpoint {
         let status = response.status();
         let mut body = response.into_body();
         let mut shown = Vec::new();
+        let until = Instant::now() + ERROR_BODY_LIMIT;
         while shown.len() < status::MOST_READ
-            && let Some(Ok(frame)) = body.frame().await
+            && let Ok(Some(Ok(frame))) = timeout_at(until, body.frame()).await
         {
             shown.extend_from_slice(frame.data_ref().map_or(&[][..], |data| data));
         }

@@ -9,7 +9,7 @@ use hyper::body::Incoming;
 use mcpwire_proto::session::backoff::Backoff;
 use mcpwire_proto::{Failure, Kind, Lane, Message};
 use tokio::runtime::Handle;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::endpoint::{Endpoint, Refusal, is_event_stream};
 use super::status::refused;
@@ -118,7 +118,10 @@ async fn resume(endpoint: &Endpoint, cursor: &Cursor, cut: &str) -> Result<Respo
     let mut wait = cursor.retry.unwrap_or(RETRY).clamp(SHORTEST_RETRY, LONGEST_RETRY);
     loop {
         sleep(wait).await;
-        let why = match endpoint.get(cursor.last_event_id.as_ref()).await {
+        let left = endpoint.resume_for.saturating_sub(started.elapsed()).max(RETRY);
+        let opened = timeout(left, endpoint.get(cursor.last_event_id.as_ref())).await;
+        let silent = || Refusal::Failed(Failure::Unreachable("the server does not answer".into()));
+        let why = match opened.unwrap_or_else(|_| Err(silent())) {
             Ok(response) => return Ok(response),
             Err(Refusal::SessionLost(why)) => {
                 endpoint.report_session_lost(why.clone()).await;

@@ -32,6 +32,8 @@ pub(super) async fn run(endpoint: Arc<Endpoint>) {
             Err(Refusal::NotOffered(status)) => {
                 return tracing::debug!(target: "http", "the server offers no listening stream: HTTP {status}");
             }
+            // The server may not have noticed yet that the stream before this one is gone.
+            Err(Refusal::Taken) if listened => backoff.next_wait(),
             Err(Refusal::Taken) => {
                 return tracing::debug!(target: "http", "the server has a listening stream open already");
             }

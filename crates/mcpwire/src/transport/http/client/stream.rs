@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::Response;
+use http::{HeaderValue, Response};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use mcpwire_proto::frame::sse::{SseDecoder, SseEvent};
 use mcpwire_proto::message::split_batch;
 use mcpwire_proto::{Fault, Id, Kind, Lane, Message, Rejected};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use super::endpoint::{Endpoint, chain, is_event_stream};
 
@@ -19,7 +19,8 @@ const LINGER: Duration = Duration::from_secs(1);
 /// Where a stream stands, to go on from there when it was cut.
 #[derive(Debug, Default)]
 pub(super) struct Cursor {
-    pub(super) last_event_id: Option<Bytes>,
+    /// What goes into `Last-Event-ID`. An id that no header can carry is as good as none.
+    pub(super) last_event_id: Option<HeaderValue>,
     pub(super) retry: Option<Duration>,
 }
 
@@ -45,11 +46,15 @@ pub(super) async fn follow(
 ) -> Ended {
     let mut decoder = SseDecoder::new(endpoint.max_message);
     let mut answered = false;
+    let mut linger_until = None;
     loop {
-        let limit = if answered { Some(LINGER) } else { patience };
+        let limit = match linger_until {
+            Some(until) => Some(until),
+            None => patience.map(|patience| Instant::now() + patience),
+        };
         let frame = match limit {
             None => body.frame().await,
-            Some(limit) => match timeout(limit, body.frame()).await {
+            Some(limit) => match timeout_at(limit, body.frame()).await {
                 Ok(frame) => frame,
                 Err(_) if answered => return Ended::Answered,
                 Err(_) => return Ended::Cut("the stream is silent".into()),
@@ -73,8 +78,13 @@ pub(super) async fn follow(
                 SseEvent::Event { name, .. } => tracing::debug!(target: "http", "skipped an event named {name:?}"),
             }
         }
-        cursor.last_event_id = decoder.last_event_id().cloned().or(cursor.last_event_id.take());
+        if let Some(id) = decoder.last_event_id() {
+            cursor.last_event_id = HeaderValue::from_bytes(id).ok().filter(|id| !id.is_empty());
+        }
         cursor.retry = decoder.retry().or(cursor.retry);
+        if answered {
+            linger_until.get_or_insert_with(|| Instant::now() + LINGER);
+        }
         match cut {
             Some(_) if answered => return Ended::Answered,
             Some(why) => return Ended::Cut(why),
