@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use mcpwire_proto::Packet;
 use mcpwire_proto::session::legacy::{Effect, Phase, Session};
 use tokio::sync::mpsc;
-use tokio::time::sleep_until;
+use tokio::time::{sleep_until, timeout};
 
 use crate::health::{Condition, Watch};
 use crate::link::{Event, Link};
@@ -22,7 +22,7 @@ const BACKLOG: usize = 256;
 
 /// How many messages are handled between two looks at signals and deadlines.
 const BURST: usize = 64;
-/// How long the client may take to read each of its last messages.
+/// How long the client may take to read its last messages.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Why a bridge ended.
@@ -203,15 +203,20 @@ impl Bridge {
         hand_over(&mut self.to_server, &self.upstream.tx);
     }
 
-    /// Gives the client its last messages, for as long as it takes them.
-    async fn finish(mut self, end: End, limit: Duration) -> End {
+    /// Gives the client its last messages. One that does not read them has had its time.
+    async fn finish(mut self, end: End, drain: Duration) -> End {
         self.pump();
-        for packet in self.to_client {
-            if self.downstream.tx.send_timeout(packet, limit.max(LAST_WORDS)).await.is_err() {
-                return End::ClientGone;
+        let limit = if end == End::Done { drain.max(LAST_WORDS) } else { LAST_WORDS };
+        let last = async {
+            for packet in self.to_client {
+                self.downstream.tx.send(packet).await?;
             }
+            Ok::<_, mpsc::error::SendError<Packet>>(())
+        };
+        match timeout(limit, last).await {
+            Ok(Ok(())) => end,
+            _ => End::ClientGone,
         }
-        end
     }
 }
 

@@ -1,6 +1,5 @@
 //! Sessions of fronts, each bridged to a server: one of its own, or one that all share.
 
-use std::future::Future;
 use std::time::Duration;
 
 use mcpwire_proto::session::legacy::{Config, Session};
@@ -68,8 +67,7 @@ pub async fn run(
     while bridges.join_next().await.is_some() {}
 }
 
-fn stopped(mut stop: watch::Receiver<bool>) -> impl Future<Output = ()> {
-    async move {
-        let _ = stop.wait_for(|stop| *stop).await;
-    }
+/// Completes when `stop` turns true.
+pub async fn stopped(mut stop: watch::Receiver<bool>) {
+    let _ = stop.wait_for(|stop| *stop).await;
 }

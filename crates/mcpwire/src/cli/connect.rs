@@ -17,6 +17,9 @@ use crate::transport::stdio;
 /// How long the target may take to be let go; its own limits are shorter.
 const GOODBYE: Duration = Duration::from_secs(10);
 
+/// How long a client that we have given up may take to read what is written already.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// Connect stdin and stdout to an MCP server
 ///
 /// An MCP client starts this and speaks newline-delimited JSON-RPC with it. Exit codes: 0 when the client is done, 1 when
@@ -46,9 +49,12 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
         let (downstream, stdout) = stdio::open(limit).context("cannot take over stdin and stdout")?;
         let end = bridge::run(downstream, upstream, session, stop, drain).await;
         tracing::info!(target: "connect", "{}", farewell(&end));
-        if end != End::ClientGone {
-            let _ = tokio::time::timeout(drain, stdout.written()).await;
-        }
+        let patience = match end {
+            End::Done => drain,
+            End::CutShort => LAST_WORDS,
+            End::ClientGone => Duration::ZERO,
+        };
+        let _ = tokio::time::timeout(patience, stdout.written()).await;
         let _ = tokio::time::timeout(GOODBYE, goodbye).await;
         Ok(ExitCode::SUCCESS)
     });

@@ -1,6 +1,7 @@
 //! `mcpwire expose`: a target on the network.
 
 use std::fmt::Write as _;
+use std::future::pending;
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -19,9 +20,11 @@ use super::log::{self, LogArgs};
 use super::say;
 use super::target::{Target, TargetArgs};
 use super::units::duration;
-use crate::expose::{self, Servers};
+use crate::expose::{self, Servers, stopped};
 use crate::health::Health;
+use crate::link::Link;
 use crate::transport::http::server::{self, Options, Token};
+use crate::transport::unix;
 use crate::{share, shutdown};
 
 /// How many new sessions wait to be taken.
@@ -36,8 +39,11 @@ const GOODBYE: Duration = Duration::from_secs(10);
 #[derive(Debug, ClapArgs)]
 pub(super) struct Args {
     /// Where to listen, as in 127.0.0.1:8080; port 0 takes a free one
-    #[arg(long, value_name = "ADDR")]
-    http: SocketAddr,
+    #[arg(long, value_name = "ADDR", required_unless_present = "unix")]
+    http: Option<SocketAddr>,
+    /// A socket file to listen on, with one message a line as on stdio; only its owner may connect
+    #[arg(long, value_name = "PATH")]
+    unix: Option<PathBuf>,
     /// One server for all clients, instead of one for each
     #[arg(long)]
     share: bool,
@@ -85,22 +91,93 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
     let outcome = runtime.block_on(async {
         let stop = shutdown::requested().context("cannot watch for signals")?;
-        let listener = TcpListener::bind(args.http).await.with_context(|| format!("cannot listen on {}", args.http))?;
-        let address = listener.local_addr().context("cannot tell where we listen")?;
         let health = Health::new(&shown(&target));
-        let options = options(&args, address, token, tls, &health);
-        announce(&args, address, &options, made_up.as_deref())?;
-        serve(&args, target, listener, options, health, async { drop(stop.await) }).await
+        let fronts = Fronts::open(&args, token, tls, &health).await?;
+        fronts.announce(&args, made_up.as_deref())?;
+        serve(&args, target, fronts, health, async { drop(stop.await) }).await
     });
     runtime.shutdown_background();
     outcome
 }
 
+/// Where clients come in.
+struct Fronts {
+    http: Option<(TcpListener, SocketAddr, Options)>,
+    unix: Option<unix::Listener>,
+}
+
+impl Fronts {
+    async fn open(
+        args: &Args,
+        token: Option<Token>,
+        tls: Option<Arc<rustls::ServerConfig>>,
+        health: &Health,
+    ) -> Result<Fronts> {
+        let http = match args.http {
+            None => None,
+            Some(wanted) => {
+                let listener = TcpListener::bind(wanted).await.with_context(|| format!("cannot listen on {wanted}"))?;
+                let address = listener.local_addr().context("cannot tell where we listen")?;
+                Some((listener, address, options(args, address, token, tls, health)))
+            }
+        };
+        let unix = match &args.unix {
+            None => None,
+            Some(path) => {
+                let listener = unix::Listener::bind(path).await;
+                Some(listener.with_context(|| format!("cannot listen on {}", path.display()))?)
+            }
+        };
+        Ok(Fronts { http, unix })
+    }
+
+    fn announce(&self, args: &Args, made_up: Option<&str>) -> Result<()> {
+        if let Some(path) = &args.unix {
+            say(&format!("mcpwire: listening on unix:{}", path.display()));
+        }
+        let Some((_, address, options)) = &self.http else { return Ok(()) };
+        let scheme = if options.tls.is_some() { "https" } else { "http" };
+        let url = format!("{scheme}://{address}{}", options.path);
+        say(&format!("mcpwire: listening on {url}"));
+        if let Some(token) = made_up {
+            say(&format!("mcpwire: clients must send the header Authorization: Bearer {token}"));
+        }
+        if !address.ip().is_loopback() && options.tls.is_none() {
+            say("mcpwire: anybody on the way can read along; --tls-cert and --tls-key make it https");
+        }
+        if args.print_url {
+            writeln!(io::stdout(), "{url}").context("cannot write to stdout")?;
+        }
+        Ok(())
+    }
+
+    /// Serves clients until `stop` turns true and all of them are gone.
+    async fn serve(self, args: &Args, sessions: mpsc::Sender<Link>, stop: watch::Receiver<bool>) {
+        let limits = unix::Options {
+            max_message: args.target.max_message(),
+            max_connections: args.max_sessions,
+            grace: args.drain,
+            ..unix::Options::default()
+        };
+        let (http_sessions, http_stop) = (sessions.clone(), stopped(stop.clone()));
+        let http = async move {
+            if let Some((listener, _, options)) = self.http {
+                server::serve(listener, options, http_sessions, http_stop).await;
+            }
+        };
+        let unix = async move {
+            if let Some(listener) = self.unix {
+                unix::serve(listener, limits, sessions, stopped(stop)).await;
+            }
+        };
+        tokio::join!(http, unix);
+    }
+}
+
 async fn serve(
     args: &Args,
     target: Target,
-    listener: TcpListener,
-    options: Options,
+    fronts: Fronts,
     health: Health,
     stop: impl Future<Output = ()>,
 ) -> Result<ExitCode> {
@@ -113,15 +190,22 @@ async fn serve(
     } else {
         (Servers::Each(Box::new(move || target.open())), None)
     };
-    let (stopping, stopped) = watch::channel(false);
-    let stop = async {
+    let (stopping, stop_seen) = watch::channel(false);
+    let (sessions, opened) = mpsc::channel(BACKLOG);
+    let serving = async {
+        let bridges = expose::run(opened, servers, config, health, stop_seen.clone(), args.drain);
+        tokio::join!(fronts.serve(args, sessions, stop_seen.clone()), bridges);
+    };
+    let stopping = async {
         stop.await;
         tracing::info!(target: "expose", "stopping: waiting for what is under way");
         stopping.send_replace(true);
+        pending::<()>().await;
     };
-    let (sessions, opened) = mpsc::channel(BACKLOG);
-    let front = server::serve(listener, options, sessions, stop);
-    tokio::join!(front, expose::run(opened, servers, config, health, stopped, args.drain));
+    tokio::select! {
+        () = serving => {}
+        () = stopping => {}
+    }
     if let Some((ended, goodbye)) = shared {
         let _ = tokio::time::timeout(GOODBYE, async { (ended.await, goodbye.await) }).await;
     }
@@ -172,7 +256,8 @@ fn token(args: &Args) -> Result<(Option<Token>, Option<String>)> {
         }
         (None, None) => None,
     };
-    let made_up = (given.is_none() && !args.http.ip().is_loopback()).then(make_up_token).transpose()?;
+    let open = args.http.is_some_and(|address| !address.ip().is_loopback());
+    let made_up = (given.is_none() && open).then(make_up_token).transpose()?;
     let Some(text) = given.as_ref().or(made_up.as_ref()) else { return Ok((None, None)) };
     match Token::new(text) {
         Some(token) => Ok((Some(token), made_up)),
@@ -205,20 +290,4 @@ fn tls(args: &Args) -> Result<Option<Arc<rustls::ServerConfig>>> {
         .with_single_cert(chain, key)
         .context("the certificate and its key do not fit")?;
     Ok(Some(Arc::new(config)))
-}
-
-fn announce(args: &Args, address: SocketAddr, options: &Options, made_up: Option<&str>) -> Result<()> {
-    let scheme = if options.tls.is_some() { "https" } else { "http" };
-    let url = format!("{scheme}://{address}{}", options.path);
-    say(&format!("mcpwire: listening on {url}"));
-    if let Some(token) = made_up {
-        say(&format!("mcpwire: clients must send the header Authorization: Bearer {token}"));
-    }
-    if !address.ip().is_loopback() && options.tls.is_none() {
-        say("mcpwire: anybody on the way can read along; --tls-cert and --tls-key make it https");
-    }
-    if args.print_url {
-        writeln!(io::stdout(), "{url}").context("cannot write to stdout")?;
-    }
-    Ok(())
 }

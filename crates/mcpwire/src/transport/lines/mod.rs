@@ -76,6 +76,10 @@ pub(super) fn event(line: Line, limit: usize) -> Event {
             Ok(message) => Event::Packet(message.into()),
             Err(rejected) => Event::Garbage(rejected),
         },
+        // Whoever asked must not wait for ever.
+        Line::TooLong { answers: Some(id), .. } => {
+            Event::Packet(Fault::TooLarge { limit }.to_message(Some(&id)).into())
+        }
         Line::TooLong { id, .. } => Event::Garbage(Rejected { id, fault: Fault::TooLarge { limit } }),
     }
 }

@@ -23,7 +23,8 @@ async fn a_flood_on_stderr_does_not_hold_up_the_rest() {
     client.open_session().await;
     expect_echo(&mut client, 1).await;
     let log = client.finish().await;
-    assert_eq!(log.matches("[child] sh: a line of the flood").count(), 50_000);
+    let seen = log.matches("[child] sh: a line of the flood").count();
+    assert!(seen == 50_000 || (seen > 1000 && log.contains("log lines were dropped")), "{seen} lines");
     assert!(log.lines().all(|line| line.len() < 5000), "long lines are cut");
 }
 

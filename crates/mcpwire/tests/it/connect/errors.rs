@@ -153,3 +153,32 @@ async fn an_error_whose_body_never_ends_is_told_all_the_same() {
     );
     finish(client, server).await;
 }
+
+#[tokio::test]
+async fn an_event_that_is_no_message_in_the_place_of_the_answer_is_an_error() {
+    let (mut server, mut client) = connected(&[]).await;
+    client.request(1, "tools/call", json!({})).await;
+    let mut stream = server.expect("tools/call").await.stream().await;
+    stream.event("id: 1\ndata: <html>oops</html>\n\n").await;
+    stream.end().await;
+    let answer = client.message().await;
+    assert!(answer["error"]["message"].as_str().unwrap().contains("no message"), "{answer}");
+    finish(client, server).await;
+}
+
+#[tokio::test]
+async fn an_answer_of_the_client_that_is_too_large_is_told_to_the_server() {
+    let (mut server, mut client) = connected(&["--max-message", "10kB"]).await;
+    client.request(1, "tools/call", json!({})).await;
+    let mut stream = server.expect("tools/call").await.stream().await;
+    stream.send(json!({"jsonrpc": "2.0", "id": "ask", "method": "sampling/createMessage"})).await;
+    assert_eq!(client.message().await["id"], "ask");
+    client.send(json!({"jsonrpc": "2.0", "id": "ask", "result": {"text": "x".repeat(20_000)}})).await;
+    let told = server.expect("response").await;
+    assert_eq!((&told.message()["id"], &told.message()["error"]["code"]), (&json!("ask"), &json!(-32600)));
+    told.accept().await;
+    stream.send(json!({"jsonrpc": "2.0", "id": 1, "result": {}})).await;
+    assert_eq!(client.message().await["id"], 1);
+    stream.end().await;
+    finish(client, server).await;
+}

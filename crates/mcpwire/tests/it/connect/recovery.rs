@@ -276,3 +276,33 @@ async fn a_handshake_that_is_cut_twice_is_an_error_and_tried_again_with_the_next
     assert_eq!(client.message().await["id"], 1);
     finish(client, server).await;
 }
+
+#[tokio::test]
+async fn calls_in_flight_while_a_new_session_is_opened_stay_in_a_session() {
+    let (mut server, mut client) = connected(&[]).await;
+    for id in 0..20 {
+        client.request(id, "tools/call", json!({})).await;
+    }
+    let mut lost = Vec::new();
+    for _ in 0..20 {
+        lost.push(server.expect("tools/call").await);
+    }
+    for exchange in lost {
+        assert_eq!(exchange.header("mcp-session-id"), Some("s1"));
+        exchange.refuse(404, "").await;
+    }
+    server.expect("initialize").await.initialized("s2").await;
+    server.expect("notifications/initialized").await.accept().await;
+    for _ in 0..21 {
+        let exchange = server.next().await;
+        assert_eq!(exchange.header("mcp-session-id"), Some("s2"), "{}", exchange.body);
+        match exchange.method.as_str() {
+            "GET" => exchange.refuse(405, "").await,
+            _ => exchange.result(json!({})).await,
+        }
+    }
+    for _ in 0..20 {
+        assert!(client.message().await.get("result").is_some());
+    }
+    finish(client, server).await;
+}

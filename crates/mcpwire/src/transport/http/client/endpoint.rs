@@ -1,7 +1,7 @@
 //! The server at the other end: its address, our session with it, and single HTTP requests to it.
 
 use std::error::Error;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
@@ -49,7 +49,7 @@ pub(super) struct Endpoint {
 /// Our session, and the headers that every request in it carries.
 #[derive(Debug)]
 struct Session {
-    headers: HeaderMap,
+    headers: Arc<HeaderMap>,
     /// An `initialize` was sent: from then on only its answer names a session.
     opened: bool,
 }
@@ -80,22 +80,22 @@ impl Endpoint {
             .pool_idle_timeout(IDLE_LIMIT)
             .http2_keep_alive_interval(PING_INTERVAL)
             .build(connector);
-        let session = Mutex::new(Session { headers, opened: false });
+        let session = Mutex::new(Session { headers: Arc::new(headers), opened: false });
         let legacy = Legacy::new(transport == Transport::Sse);
         Ok(Endpoint { http, uri: Mutex::new(uri), session, events, transport, legacy, max_message, resume_for })
     }
 
     /// Sends a message. An answer that is no success has become a failure.
-    pub(super) async fn post(&self, message: &Message) -> Result<Response<Incoming>, Failure> {
-        self.offer(message).await.map_err(|declined| declined.failure)
+    pub(super) async fn post(&self, message: &Message, headers: &HeaderMap) -> Result<Response<Incoming>, Failure> {
+        self.offer(message, headers).await.map_err(|declined| declined.failure)
     }
 
     /// The same, and it tells whether a server of the older transport would refuse the message like this.
-    pub(super) async fn offer(&self, message: &Message) -> Result<Response<Incoming>, Declined> {
+    pub(super) async fn offer(&self, message: &Message, headers: &HeaderMap) -> Result<Response<Incoming>, Declined> {
         let opens_session = message.is(method::INITIALIZE);
         self.log("client -> server", message);
-        let in_session = self.in_session();
-        let response = self.request(Method::POST, |_| {}, message.as_bytes()).await?;
+        let in_session = headers.contains_key(SESSION_ID);
+        let response = self.request(Method::POST, headers, message.as_bytes()).await?;
         if response.status().is_success() {
             self.adopt_session(response.headers(), opens_session);
             return Ok(response);
@@ -107,7 +107,7 @@ impl Endpoint {
     /// Sends a message to an address that the server named (2024-11-05).
     pub(super) async fn post_at(&self, place: &Mutex<Uri>, message: &Message) -> Result<Response<Incoming>, Failure> {
         self.log("client -> server", message);
-        let response = self.request_at(place, Method::POST, |_| {}, message.as_bytes()).await?;
+        let response = self.request_at(place, Method::POST, &self.headers(), message.as_bytes()).await?;
         if response.status().is_success() {
             return Ok(response);
         }
@@ -117,19 +117,24 @@ impl Endpoint {
 
     /// Asks for the stream of an HTTP+SSE server; whether it is one, its first event will tell.
     pub(super) async fn get_legacy(&self) -> Result<Response<Incoming>, Failure> {
-        self.request(Method::GET, ask_for_stream, &Bytes::new()).await
+        let mut headers = self.headers().as_ref().clone();
+        ask_for_stream(&mut headers);
+        self.request(Method::GET, &headers, &Bytes::new()).await
     }
 
     /// Opens a stream: the listening one, or the rest of the one that the event id belongs to.
-    pub(super) async fn get(&self, last_event_id: Option<&HeaderValue>) -> Result<Response<Incoming>, Refusal> {
-        let in_session = self.in_session();
-        let headers = |headers: &mut HeaderMap| {
-            ask_for_stream(headers);
-            if let Some(id) = last_event_id {
-                headers.insert(LAST_EVENT_ID, id.clone());
-            }
-        };
-        let response = self.request(Method::GET, headers, &Bytes::new()).await.map_err(Refusal::Failed)?;
+    pub(super) async fn get(
+        &self,
+        session: &HeaderMap,
+        last_event_id: Option<&HeaderValue>,
+    ) -> Result<Response<Incoming>, Refusal> {
+        let in_session = session.contains_key(SESSION_ID);
+        let mut headers = session.clone();
+        ask_for_stream(&mut headers);
+        if let Some(id) = last_event_id {
+            headers.insert(LAST_EVENT_ID, id.clone());
+        }
+        let response = self.request(Method::GET, &headers, &Bytes::new()).await.map_err(Refusal::Failed)?;
         match response.status() {
             StatusCode::OK if is_event_stream(&response) => Ok(response),
             StatusCode::CONFLICT => Err(Refusal::Taken),
@@ -146,10 +151,10 @@ impl Endpoint {
 
     /// Tells the server that we are done. Whether it listens is its own affair.
     pub(super) async fn delete_session(&self) {
-        if !self.in_session() {
+        if !self.headers().contains_key(SESSION_ID) {
             return;
         }
-        match self.request(Method::DELETE, |_| {}, &Bytes::new()).await {
+        match self.request(Method::DELETE, &self.headers(), &Bytes::new()).await {
             Ok(response) => tracing::debug!(target: "http", "session deleted: HTTP {}", response.status()),
             Err(failure) => tracing::debug!(target: "http", "session not deleted: {failure}"),
         }
@@ -157,8 +162,9 @@ impl Endpoint {
 
     pub(super) fn forget_session(&self) {
         let mut session = self.session();
-        session.headers.remove(SESSION_ID);
-        session.headers.remove(PROTOCOL_VERSION);
+        let headers = Arc::make_mut(&mut session.headers);
+        headers.remove(SESSION_ID);
+        headers.remove(PROTOCOL_VERSION);
         session.opened = true;
     }
 
@@ -170,7 +176,7 @@ impl Endpoint {
     /// The answer to `initialize` says which version is spoken from now on.
     pub(super) fn note_version(&self, version: &str) {
         if let Ok(version) = HeaderValue::from_str(version) {
-            self.session().headers.insert(PROTOCOL_VERSION, version);
+            Arc::make_mut(&mut self.session().headers).insert(PROTOCOL_VERSION, version);
         }
     }
 
@@ -222,21 +228,15 @@ impl Endpoint {
         Ok(whole.freeze())
     }
 
-    /// Sends a request with the headers of the session, changed as this request needs.
-    async fn request(
-        &self,
-        method: Method,
-        change_headers: impl Fn(&mut HeaderMap),
-        body: &Bytes,
-    ) -> Result<Response<Incoming>, Failure> {
-        self.request_at(&self.uri, method, change_headers, body).await
+    async fn request(&self, method: Method, headers: &HeaderMap, body: &Bytes) -> Result<Response<Incoming>, Failure> {
+        self.request_at(&self.uri, method, headers, body).await
     }
 
     async fn request_at(
         &self,
         place: &Mutex<Uri>,
         method: Method,
-        change_headers: impl Fn(&mut HeaderMap),
+        headers: &HeaderMap,
         body: &Bytes,
     ) -> Result<Response<Incoming>, Failure> {
         for _ in 0..=MOST_REDIRECTS {
@@ -244,8 +244,7 @@ impl Endpoint {
             let mut request = Request::new(Full::new(body.clone()));
             *request.method_mut() = method.clone();
             *request.uri_mut() = uri.clone();
-            *request.headers_mut() = self.session().headers.clone();
-            change_headers(request.headers_mut());
+            *request.headers_mut() = headers.clone();
             let response = self.http.request(request).await.map_err(|e| send_failure(&e))?;
             match redirect(&uri, &response)? {
                 None => return Ok(response),
@@ -281,7 +280,7 @@ impl Endpoint {
         let Some(id) = headers.get(SESSION_ID) else { return };
         let mut session = self.session();
         if opens_session || (!session.opened && !session.headers.contains_key(SESSION_ID)) {
-            session.headers.insert(SESSION_ID, id.clone());
+            Arc::make_mut(&mut session.headers).insert(SESSION_ID, id.clone());
         }
     }
 
@@ -294,8 +293,10 @@ impl Endpoint {
         }
     }
 
-    fn in_session(&self) -> bool {
-        self.session().headers.contains_key(SESSION_ID)
+    /// The headers of the session as it is now. A message keeps those it was taken with: it must not end up in another
+    /// session, or in none, while a new one is being opened.
+    pub(super) fn headers(&self) -> Arc<HeaderMap> {
+        Arc::clone(&self.session().headers)
     }
 
     fn session(&self) -> MutexGuard<'_, Session> {

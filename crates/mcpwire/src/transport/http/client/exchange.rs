@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::header::CONTENT_TYPE;
-use http::{Response, StatusCode};
+use http::{HeaderMap, Response, StatusCode};
 use hyper::body::Incoming;
 use mcpwire_proto::session::backoff::Backoff;
 use mcpwire_proto::{Failure, Kind, Lane, Message};
@@ -25,10 +25,10 @@ const SHORTEST_RETRY: Duration = Duration::from_millis(10);
 const PATIENCE: Duration = Duration::from_secs(30);
 const LONGEST_RETRY: Duration = Duration::from_secs(60);
 
-pub(super) async fn run(endpoint: Arc<Endpoint>, request: Message) {
+pub(super) async fn run(endpoint: Arc<Endpoint>, request: Message, session: Arc<HeaderMap>) {
     let debt = Debt { endpoint, request: Some(request) };
     let Some(request) = &debt.request else { return };
-    let outcome = exchange(&debt.endpoint, request).await;
+    let outcome = exchange(&debt.endpoint, request, &session).await;
     debt.settle(outcome).await;
 }
 
@@ -57,16 +57,21 @@ impl Drop for Debt {
     }
 }
 
-async fn exchange(endpoint: &Endpoint, request: &Message) -> Result<(), Failure> {
-    let response = endpoint.post(request).await?;
-    take(endpoint, request, response).await
+async fn exchange(endpoint: &Endpoint, request: &Message, session: &HeaderMap) -> Result<(), Failure> {
+    let response = endpoint.post(request, session).await?;
+    take(endpoint, request, session, response).await
 }
 
 /// Takes the answer out of a response.
-pub(super) async fn take(endpoint: &Endpoint, request: &Message, response: Response<Incoming>) -> Result<(), Failure> {
+pub(super) async fn take(
+    endpoint: &Endpoint,
+    request: &Message,
+    session: &HeaderMap,
+    response: Response<Incoming>,
+) -> Result<(), Failure> {
     if is_event_stream(&response) {
         // Boxed, so that the many requests answered with a plain body do not carry its room around.
-        return Box::pin(follow(endpoint, request, response)).await;
+        return Box::pin(follow(endpoint, request, session, response)).await;
     }
     let content_type = response.headers().get(CONTENT_TYPE).cloned();
     let body = endpoint.read(response).await?;
@@ -92,7 +97,12 @@ pub(super) async fn take(endpoint: &Endpoint, request: &Message, response: Respo
 
 /// Follows an event stream to the answer, across as many connections as it takes (2025-11-25, transports, resumability;
 /// a server may end a stream at will and let us poll).
-async fn follow(endpoint: &Endpoint, request: &Message, response: Response<Incoming>) -> Result<(), Failure> {
+async fn follow(
+    endpoint: &Endpoint,
+    request: &Message,
+    session: &HeaderMap,
+    response: Response<Incoming>,
+) -> Result<(), Failure> {
     let lane = lane(request);
     let mut cursor = Cursor::default();
     let mut body = response.into_body();
@@ -103,23 +113,34 @@ async fn follow(endpoint: &Endpoint, request: &Message, response: Response<Incom
             Ended::TooLarge => return Err(refused(&stream::too_large(endpoint.max_message), None)),
             Ended::Cut(why) => why,
         };
+        if let Some(garbage) = cursor.garbage.take() {
+            return Err(refused(
+                &format!("the server sent something that is no message, and no answer: {garbage}"),
+                None,
+            ));
+        }
         if cursor.last_event_id.is_none() {
             return Err(Failure::Interrupted(why));
         }
         tracing::debug!(target: "http", "{request}: {why}; resuming");
-        body = resume(endpoint, &cursor, &why).await?.into_body();
+        body = resume(endpoint, session, &cursor, &why).await?.into_body();
         patience = Some(PATIENCE);
     }
 }
 
-async fn resume(endpoint: &Endpoint, cursor: &Cursor, cut: &str) -> Result<Response<Incoming>, Failure> {
+async fn resume(
+    endpoint: &Endpoint,
+    session: &HeaderMap,
+    cursor: &Cursor,
+    cut: &str,
+) -> Result<Response<Incoming>, Failure> {
     let started = Instant::now();
     let mut backoff = Backoff::new(fastrand::u64(..));
     let mut wait = cursor.retry.unwrap_or(RETRY).clamp(SHORTEST_RETRY, LONGEST_RETRY);
     loop {
         sleep(wait).await;
         let left = endpoint.resume_for.saturating_sub(started.elapsed()).max(RETRY);
-        let opened = timeout(left, endpoint.get(cursor.last_event_id.as_ref())).await;
+        let opened = timeout(left, endpoint.get(session, cursor.last_event_id.as_ref())).await;
         let silent = || Refusal::Failed(Failure::Unreachable("the server does not answer".into()));
         let why = match opened.unwrap_or_else(|_| Err(silent())) {
             Ok(response) => return Ok(response),

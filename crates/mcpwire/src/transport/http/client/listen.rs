@@ -16,11 +16,12 @@ const LONGEST_RETRY: Duration = Duration::from_secs(60);
 
 /// Keeps the stream open for as long as the session lasts, if the server offers one.
 pub(super) async fn run(endpoint: Arc<Endpoint>) {
+    let session = endpoint.headers();
     let mut cursor = Cursor::default();
     let mut listened = false;
     let mut backoff = Backoff::new(fastrand::u64(..));
     loop {
-        let wait = match endpoint.get(cursor.last_event_id.as_ref()).await {
+        let wait = match endpoint.get(&session, cursor.last_event_id.as_ref()).await {
             Ok(response) => {
                 tracing::debug!(target: "http", "listening");
                 backoff.reset();

@@ -96,7 +96,7 @@ pub fn connect(options: Options) -> Result<(Link, JoinHandle<()>), ConnectError>
 /// Takes messages and sees to it that each is sent.
 struct Outbox {
     endpoint: Arc<Endpoint>,
-    notify: mpsc::Sender<Message>,
+    notify: mpsc::Sender<(Message, Arc<HeaderMap>)>,
     /// Messages without an answer that are on their way.
     deliveries: JoinSet<()>,
     /// The exchanges whose answers are awaited, and some that have ended since the last look.
@@ -133,13 +133,14 @@ impl Outbox {
                 } else if endpoint.legacy.is_spoken() {
                     task::spawn(legacy::send(endpoint, message.clone()))
                 } else {
-                    task::spawn(exchange::run(endpoint, message.clone()))
+                    let session = endpoint.headers();
+                    task::spawn(exchange::run(endpoint, message.clone(), session))
                 };
                 self.under_way.insert(id.clone(), exchange.abort_handle());
             }
             Kind::Notification { method } if *method == method::INITIALIZED => {
                 // Servers refuse requests until they have seen this one.
-                deliver(&self.endpoint, message).await;
+                deliver(&self.endpoint, message, &self.endpoint.headers()).await;
                 self.stop_listening();
                 if self.endpoint.legacy.is_spoken() {
                     return;
@@ -148,23 +149,26 @@ impl Outbox {
             }
             Kind::Notification { method } if *method == method::CANCELLED => self.cancel(message),
             Kind::Notification { .. } => {
-                if let Err(error) = self.notify.try_send(message) {
-                    tracing::warn!(target: "http", "dropped {}: too many wait already", error.into_inner());
+                if let Err(error) = self.notify.try_send((message, self.endpoint.headers())) {
+                    tracing::warn!(target: "http", "dropped {}: too many wait already", error.into_inner().0);
                 }
             }
             Kind::Result { .. } | Kind::Error { .. } => {
-                let endpoint = Arc::clone(&self.endpoint);
-                self.deliveries.spawn(async move { deliver(&endpoint, message).await });
+                self.deliver(message);
             }
         }
+    }
+
+    fn deliver(&mut self, message: Message) {
+        let (endpoint, session) = (Arc::clone(&self.endpoint), self.endpoint.headers());
+        self.deliveries.spawn(async move { deliver(&endpoint, message, &session).await });
     }
 
     /// Some servers never end the stream of a cancelled request: we do.
     fn cancel(&mut self, notification: Message) {
         let id = meta::cancelled_request(&notification);
         let exchange = id.as_ref().and_then(|id| self.under_way.remove(id));
-        let endpoint = Arc::clone(&self.endpoint);
-        self.deliveries.spawn(async move { deliver(&endpoint, notification).await });
+        self.deliver(notification);
         if let (Some(id), Some(exchange)) = (id, exchange) {
             let endpoint = Arc::clone(&self.endpoint);
             task::spawn(async move {
@@ -191,18 +195,18 @@ impl Outbox {
     }
 }
 
-async fn send_in_order(endpoint: Arc<Endpoint>, mut notifications: mpsc::Receiver<Message>) {
-    while let Some(message) = notifications.recv().await {
-        deliver(&endpoint, message).await;
+async fn send_in_order(endpoint: Arc<Endpoint>, mut notifications: mpsc::Receiver<(Message, Arc<HeaderMap>)>) {
+    while let Some((message, session)) = notifications.recv().await {
+        deliver(&endpoint, message, &session).await;
     }
 }
 
 /// Sends a message that has no answer. What the server says in return, if anything, is not waited for.
-async fn deliver(endpoint: &Arc<Endpoint>, message: Message) {
+async fn deliver(endpoint: &Arc<Endpoint>, message: Message, session: &HeaderMap) {
     if endpoint.legacy.is_spoken() {
         return legacy::send(Arc::clone(endpoint), message).await;
     }
-    match timeout(DELIVERY_LIMIT, endpoint.post(&message)).await {
+    match timeout(DELIVERY_LIMIT, endpoint.post(&message, session)).await {
         Ok(Ok(response)) => {
             if !response.body().is_end_stream() {
                 let endpoint = Arc::clone(endpoint);

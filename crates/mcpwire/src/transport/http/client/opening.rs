@@ -29,8 +29,8 @@ async fn open(endpoint: &Arc<Endpoint>, initialize: &Message) -> Result<(), Fail
             outcome => return outcome.map_err(Failure::from),
         }
     }
-    let declined = match endpoint.offer(initialize).await {
-        Ok(response) => return exchange::take(endpoint, initialize, response).await,
+    let declined = match endpoint.offer(initialize, &endpoint.headers()).await {
+        Ok(response) => return exchange::take(endpoint, initialize, &endpoint.headers(), response).await,
         Err(declined) => declined,
     };
     if !(may_change && declined.by_older) {

@@ -22,6 +22,8 @@ pub(super) struct Cursor {
     /// What goes into `Last-Event-ID`. An id that no header can carry is as good as none.
     pub(super) last_event_id: Option<HeaderValue>,
     pub(super) retry: Option<Duration>,
+    /// What was wrong with an event that was no message; it may have been the answer.
+    pub(super) garbage: Option<String>,
 }
 
 /// How a stream ended.
@@ -73,7 +75,7 @@ pub(super) async fn follow(
                 SseEvent::TooLarge if awaited.is_some() && !answered => return Ended::TooLarge,
                 SseEvent::TooLarge => tracing::warn!(target: "http", "skipped an event over the message limit"),
                 SseEvent::Event { name, data } if name.is_empty() || name == "message" => {
-                    answered |= pass_on(endpoint, lane, awaited, data).await;
+                    answered |= pass_on(endpoint, lane, awaited, data, &mut cursor.garbage).await;
                 }
                 SseEvent::Event { name, .. } => tracing::debug!(target: "http", "skipped an event named {name:?}"),
             }
@@ -94,7 +96,13 @@ pub(super) async fn follow(
 }
 
 /// Passes on the messages in an event's data; tells whether the awaited answer is among them.
-async fn pass_on(endpoint: &Endpoint, lane: &Lane, awaited: Option<&Id>, data: Bytes) -> bool {
+async fn pass_on(
+    endpoint: &Endpoint,
+    lane: &Lane,
+    awaited: Option<&Id>,
+    data: Bytes,
+    garbage: &mut Option<String>,
+) -> bool {
     if data.trim_ascii().is_empty() {
         return false; // a priming event (2025-11-25, transports, sending messages)
     }
@@ -106,7 +114,13 @@ async fn pass_on(endpoint: &Endpoint, lane: &Lane, awaited: Option<&Id>, data: B
                 note_version(endpoint, &message);
                 endpoint.emit(lane.clone(), message).await;
             }
-            Err(rejected) => tracing::warn!(target: "http", "skipped what the server sent: {}", rejected.fault),
+            Err(rejected) => {
+                tracing::warn!(target: "http", "skipped what the server sent: {}", rejected.fault);
+                // server-everything replays its priming events as `data: {}`.
+                if !matches!(rejected.fault, Fault::Shape(_)) {
+                    *garbage = Some(rejected.fault.to_string());
+                }
+            }
         }
     }
     answered
