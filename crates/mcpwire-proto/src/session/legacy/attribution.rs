@@ -47,7 +47,7 @@ impl Session {
 
     /// The client's one request that is under way.
     fn only_request(&self) -> Option<&Id> {
-        let sent = self.owed.iter().filter(|(_, owed)| owed.to == Creditor::Client && !owed.held && !owed.cancelled);
+        let sent = self.owed.iter().filter(|(_, owed)| owed.to == Creditor::Client && !owed.held);
         let mut sent = sent.map(|(id, _)| id);
         let first = sent.next()?;
         sent.next().is_none().then_some(first)
