@@ -131,7 +131,7 @@ impl Share {
             Kind::Request { id, .. } => match self.only_busy_member() {
                 Some(member) => {
                     self.asked.insert(id.clone(), member);
-                    self.tell_client(member, Lane::Main, message);
+                    self.tell_client(member, Lane::Unsorted, message);
                 }
                 None => {
                     let why = "several clients share this server, and whose request this belongs to cannot be told";
@@ -298,7 +298,7 @@ impl Share {
                 let token = meta::progress_token(&message);
                 let Some((member, theirs)) = token.and_then(|token| self.tokens.get(&token).cloned()) else { return };
                 let message = meta::with_progress_token(&message, &theirs);
-                return self.tell_client(member, Lane::Main, message);
+                return self.tell_client(member, Lane::Unsorted, message);
             }
             method::TOOLS_LIST_CHANGED | method::PROMPTS_LIST_CHANGED | method::RESOURCES_LIST_CHANGED => {
                 self.members().collect()
@@ -317,7 +317,7 @@ impl Share {
             tracing::debug!(target: "share", "dropped the server's {message}: it cannot be told whose it is");
         }
         for member in to {
-            self.tell_client(member, Lane::Main, message.clone());
+            self.tell_client(member, Lane::Unsorted, message.clone());
         }
     }
 

@@ -47,7 +47,7 @@ pub struct Config {
     pub timeout: Option<Duration>,
     /// The most requests owed to the client at once.
     pub max_in_flight: usize,
-    /// Whether to find out to which request a message of the server belongs, because its transport cannot tell.
+    /// Whether to find out to which request a message of the server belongs where its transport cannot tell.
     pub attribute: bool,
     /// For the jitter between tries.
     pub seed: u64,

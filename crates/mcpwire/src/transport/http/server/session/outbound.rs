@@ -21,10 +21,10 @@ impl Session {
         let stream = match &lane {
             Lane::Request(id) => self.owed.get(id).copied().unwrap_or(MAIN),
             // A question that nobody can be asked on the main stream goes to the newest call that may be behind it.
-            Lane::Main if message.is_request() && !self.main.is_attached() => {
+            Lane::Main | Lane::Unsorted if message.is_request() && !self.main.is_attached() => {
                 self.owed.values().copied().max().unwrap_or(MAIN)
             }
-            Lane::Main => MAIN,
+            Lane::Main | Lane::Unsorted => MAIN,
         };
         let told = self.exchange(stream).is_some_and(|(exchange, mut context)| exchange.tell(&message, &mut context));
         if !told {
