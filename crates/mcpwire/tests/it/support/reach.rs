@@ -6,6 +6,7 @@ use http::HeaderMap;
 use mcpwire::link::Link;
 use mcpwire::transport::child::{self, Closing};
 use mcpwire::transport::http::client::{self, Tls, Transport};
+use mcpwire::transport::unix;
 use mcpwire_proto::frame::DEFAULT_LIMIT;
 use tokio::task::JoinHandle;
 
@@ -31,6 +32,11 @@ pub fn http(url: &str) -> (Link, JoinHandle<()>) {
 
 pub fn sse(url: &str) -> (Link, JoinHandle<()>) {
     dial(url, Transport::Sse)
+}
+
+/// The socket at this path.
+pub fn unix(path: &str) -> (Link, JoinHandle<()>) {
+    unix::connect(path.into(), DEFAULT_LIMIT)
 }
 
 fn dial(url: &str, transport: Transport) -> (Link, JoinHandle<()>) {

@@ -24,6 +24,8 @@ enum Front {
     Streamable,
     /// `expose --http`, asked by HTTP+SSE.
     Sse,
+    /// `expose --unix`.
+    Unix,
 }
 
 /// Where the reference server is.
@@ -60,12 +62,12 @@ impl Case {
             // The transport came with this version. Its servers are asked by older clients through other fronts.
             Front::Streamable => *version >= V2025_03_26,
             // HTTP+SSE is of 2024-11-05, but newer versions are spoken over it to this day.
-            Front::Connect | Front::Sse => true,
+            Front::Connect | Front::Sse | Front::Unix => true,
         });
         let shared: &[bool] = match front {
             // It has one client.
             Front::Connect => &[false],
-            Front::Streamable | Front::Sse => &[false, true],
+            Front::Streamable | Front::Sse | Front::Unix => &[false, true],
         };
         let with = |version| shared.iter().map(move |&shared| Case { front, target, version, shared });
         versions.flat_map(with).collect()
@@ -136,4 +138,8 @@ table! {
     sse_to_streamable: Sse to Streamable;
     sse_to_sse: Sse to Sse;
     sse_to_unix: Sse to Unix;
+    unix_to_child: Unix to Child;
+    unix_to_streamable: Unix to Streamable;
+    unix_to_sse: Unix to Sse;
+    unix_to_unix: Unix to Unix;
 }

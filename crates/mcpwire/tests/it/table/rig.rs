@@ -11,6 +11,8 @@ pub(super) struct Rig {
     pub(super) client: Client,
     /// Where the server is shared: another client, which sees nothing but what is for all.
     pub(super) bystander: Option<Client>,
+    /// Where the front is; its socket goes with it.
+    _reach: Reach,
     front: Option<Mcpwire>,
     /// The server, if it is not the bridge that starts it.
     server: Option<Server>,
@@ -55,27 +57,13 @@ impl Rig {
     pub(super) async fn start(case: Case) -> Rig {
         let server = Server::start(case.target).await;
         let target = target(case.target, server.as_ref());
-        let (front, reach) = match case.front {
-            Front::Connect => (None, Reach::Stdio(["connect".to_owned()].into_iter().chain(target).collect())),
-            Front::Streamable | Front::Sse => {
-                let mut args = vec!["expose", "--http", "127.0.0.1:0", "--print-url"];
-                args.extend(case.shared.then_some("--share"));
-                args.extend(target.iter().map(String::as_str));
-                let mut front = Mcpwire::start(&args);
-                let url = front.line().await.expect("the URL");
-                let reach = match case.front {
-                    Front::Sse => Reach::Sse(url.replace("/mcp", "/sse")),
-                    _ => Reach::Http(url),
-                };
-                (Some(front), reach)
-            }
-        };
+        let (front, reach) = open_front(case, &target).await;
         let bystander = match case.shared {
             true => Some(Client::open(reach.connect(), case.version).await),
             false => None,
         };
         let client = Client::open(reach.connect(), case.version).await;
-        Rig { case, client, bystander, front, server }
+        Rig { case, client, bystander, _reach: reach, front, server }
     }
 
     /// Kills the server; one that is not started by the bridge is started anew.
@@ -106,6 +94,31 @@ impl Rig {
     }
 }
 
+/// Starts the front, if it is not the client that does.
+async fn open_front(case: Case, target: &[String]) -> (Option<Mcpwire>, Reach) {
+    let scratch = Scratch::new();
+    let socket = scratch.file("socket");
+    let listen: &[&str] = match case.front {
+        Front::Connect => {
+            return (None, Reach::Stdio(["connect".to_owned()].into_iter().chain(target.iter().cloned()).collect()));
+        }
+        Front::Streamable | Front::Sse => &["--http", "127.0.0.1:0", "--print-url"],
+        Front::Unix => &["--unix", &socket],
+    };
+    let share: &[&str] = if case.shared { &["--share"] } else { &[] };
+    let target: Vec<&str> = target.iter().map(String::as_str).collect();
+    let mut front = Mcpwire::start(&[&["expose"], listen, share, &target].concat());
+    let reach = match case.front {
+        Front::Unix => {
+            front.logged("listening on unix:").await;
+            Reach::Unix(socket, scratch)
+        }
+        Front::Sse => Reach::Sse(front.line().await.expect("the URL").replace("/mcp", "/sse")),
+        _ => Reach::Http(front.line().await.expect("the URL")),
+    };
+    (Some(front), reach)
+}
+
 /// The arguments that name a target.
 fn target(target: Target, server: Option<&Server>) -> Vec<String> {
     let address = server.map(|server| server.address.as_str()).unwrap_or_default();
@@ -123,6 +136,8 @@ enum Reach {
     Stdio(Vec<String>),
     Http(String),
     Sse(String),
+    /// A socket in a directory of its own.
+    Unix(String, Scratch),
 }
 
 impl Reach {
@@ -131,6 +146,7 @@ impl Reach {
             Reach::Stdio(args) => reach::stdio(args),
             Reach::Http(url) => reach::http(url),
             Reach::Sse(url) => reach::sse(url),
+            Reach::Unix(path, _) => reach::unix(path),
         }
     }
 }
