@@ -1,4 +1,4 @@
-# Sourced by run and conformance: starts servers on free loopback ports and ends them again.
+# Sourced by the scripts here: starts servers on free loopback ports and ends them again.
 
 interop=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 peers=$interop/.peers
@@ -8,21 +8,35 @@ servers=()
 
 # start_server NAME COMMAND ARG…: waits until the server has printed its URL, and leaves that in $url.
 start_server() {
-  local name=$1 out=$logs/$1.out pid tries
+  launch "$@"
+  await_server "$1" printed_url "$logs/$1.out"
+}
+
+launch() {
+  local name=$1
   shift
   mkdir -p "$logs"
-  : >"$out" # so that the URL of an earlier run is not taken for this one's
-  "$@" >"$out" 2>"$logs/$name.err" &
+  : >"$logs/$name.out" # so that the URL of an earlier run is not taken for this one's
+  "$@" >"$logs/$name.out" 2>"$logs/$name.err" &
   pid=$!
   servers+=("$pid")
+}
+
+# await_server NAME COMMAND ARG…: until the command succeeds.
+await_server() {
+  local name=$1 tries
+  shift
   for ((tries = 0; tries < 150; tries++)); do
-    url=$(grep -m1 '^http://' "$out" || true)
-    if [ -n "$url" ]; then return; fi
+    if "$@"; then return; fi
     if ! kill -0 "$pid" 2>/dev/null; then break; fi
     sleep 0.1
   done
   echo "interop: $name did not start, see $logs/$name.err" >&2
   exit 1
+}
+
+printed_url() {
+  url=$(grep -m1 '^http://' "$1")
 }
 
 stop_servers() {
@@ -35,6 +49,7 @@ stop_servers() {
     done
     kill -9 "$pid" 2>/dev/null || true
   done
+  servers=()
 }
 
 trap stop_servers EXIT

@@ -1,4 +1,4 @@
-"""A Streamable HTTP server on the Python SDK; prints its URL as the first line.
+"""A Streamable HTTP server on the Python SDK; prints its URL as the first line. With `--stdio` on stdin and stdout.
 
 Its tools carry the names of server-everything's where that has one, so that the same checks fit both.
 On top it has what server-everything lacks: it tells what it saw (`seen`), keeps an exact log level,
@@ -6,27 +6,20 @@ and can drop a response stream in the middle of a call (`cut-the-stream`).
 `--json` makes it answer with plain JSON bodies instead of event streams; $PORT sets the port, as it does there.
 """
 
-import contextlib
 import json
-import os
-import socket
 import sys
 import weakref
 
 import anyio
 import mcp.types as types
-import uvicorn
 from mcp.server.lowlevel import Server
-from mcp.server.streamable_http import EventMessage, EventStore
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import McpError
 from pydantic import AnyUrl
-from starlette.applications import Starlette
-from starlette.routing import Route
+from python_http import RETRY_MS, serve_http
 
 LEVELS = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 RESOURCE = "demo://resource/dynamic/text/1"
-RETRY_MS = 100
 
 levels = weakref.WeakKeyDictionary()  # session -> the level its client asked for
 subscriptions = weakref.WeakKeyDictionary()  # session -> URIs
@@ -60,6 +53,7 @@ async def list_tools():
         tool("get-roots-list"),
         tool("toggle-simulated-logging"),
         tool("toggle-subscriber-updates"),
+        tool("change-the-tools"),
         tool("cut-the-stream"),
         tool("seen"),
     ]
@@ -126,6 +120,12 @@ async def update_subscribers(context, arguments):
     return "updated"
 
 
+async def change_the_tools(context, arguments):
+    # And again.
+    await context.session.send_tool_list_changed()
+    return "changed"
+
+
 async def cut_the_stream(context, arguments):
     await context.close_sse_stream()
     await anyio.sleep(3 * RETRY_MS / 1000)
@@ -133,7 +133,7 @@ async def cut_the_stream(context, arguments):
 
 
 async def seen(context, arguments):
-    session = context.request.headers.get("mcp-session-id")
+    session = context.request.headers.get("mcp-session-id") if context.request else None
     return json.dumps({"session": session, "cancelled": cancelled, "deleted": deleted})
 
 
@@ -145,6 +145,7 @@ TOOLS = {
     "get-roots-list": ask_roots,
     "toggle-simulated-logging": log_every_level,
     "toggle-subscriber-updates": update_subscribers,
+    "change-the-tools": change_the_tools,
     "cut-the-stream": cut_the_stream,
     "seen": seen,
 }
@@ -188,58 +189,12 @@ async def unsubscribe_resource(uri):
     subscriptions.get(server.request_context.session, set()).discard(str(uri))
 
 
-class Events(EventStore):
-    """All events in one list; an event id is its place. Streams of different sessions share names in this
-    SDK, which does no harm here: one client speaks at a time."""
-
-    def __init__(self):
-        self.events = []
-
-    async def store_event(self, stream_id, message):
-        self.events.append((stream_id, message))
-        return str(len(self.events) - 1)
-
-    async def replay_events_after(self, last_event_id, send_callback):
-        last = int(last_event_id)
-        stream = self.events[last][0]
-        for place, (stream_id, message) in enumerate(self.events):
-            if place > last and stream_id == stream and message is not None:
-                await send_callback(EventMessage(message, str(place)))
-        return stream
+async def serve_stdio():
+    async with stdio_server() as (from_client, to_client):
+        await server.run(from_client, to_client, server.create_initialization_options())
 
 
-class Endpoint:
-    """The SDK's session manager, with a note of every session that is ended by its client."""
-
-    def __init__(self, manager):
-        self.manager = manager
-
-    async def __call__(self, scope, receive, send):
-        if scope["method"] == "DELETE":
-            deleted.append(dict(scope["headers"]).get(b"mcp-session-id", b"").decode())
-        await self.manager.handle_request(scope, receive, send)
-
-
-def main():
-    json_bodies = "--json" in sys.argv[1:]
-    manager = StreamableHTTPSessionManager(
-        server,
-        event_store=None if json_bodies else Events(),
-        json_response=json_bodies,
-        retry_interval=RETRY_MS,
-    )
-
-    @contextlib.asynccontextmanager
-    async def lifespan(app):
-        async with manager.run():
-            yield
-
-    app = Starlette(routes=[Route("/mcp", Endpoint(manager))], lifespan=lifespan)
-    listener = socket.create_server(("127.0.0.1", int(os.environ.get("PORT", "0"))))
-    print(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", flush=True)
-    # Open event streams would hold up the end for ever: give them a second.
-    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1)
-    uvicorn.Server(config).run(sockets=[listener])
-
-
-main()
+if "--stdio" in sys.argv[1:]:
+    anyio.run(serve_stdio)
+else:
+    serve_http(server, deleted, json_bodies="--json" in sys.argv[1:])

@@ -8,7 +8,7 @@ use clap::Args as ClapArgs;
 use mcpwire_proto::session::legacy::Session;
 
 use super::log::{self, LogArgs};
-use super::target::TargetArgs;
+use super::target::{Target, TargetArgs};
 use super::units::duration;
 use crate::bridge::{self, End};
 use crate::shutdown;
@@ -38,9 +38,12 @@ pub(super) struct Args {
 pub(super) fn run(args: Args) -> Result<ExitCode> {
     log::init(&args.log);
     let limit = args.target.max_message();
-    let session = Session::new(args.target.config());
     let drain = args.drain;
     let target = args.target.target()?;
+    let mut config = args.target.config();
+    // Signs of progress count for the call they belong to; HTTP streams tell that by themselves.
+    config.attribute = config.timeout.is_some() && !matches!(target, Target::Http(_));
+    let session = Session::new(config);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
     let outcome = runtime.block_on(async {
         let stop = shutdown::requested().context("cannot watch for signals")?;

@@ -216,7 +216,8 @@ async fn serve(
 fn shown(target: &Target) -> String {
     match target {
         Target::Http(options) => options.url.host_str().unwrap_or_default().to_owned(),
-        other => other.to_string(),
+        Target::Unix { .. } => "unix socket".to_owned(),
+        Target::Child(options) => options.name.clone(),
     }
 }
 

@@ -34,10 +34,10 @@ pub(super) struct TargetArgs {
     #[arg(value_name = "COMMAND", last = true, conflicts_with = "target")]
     command: Vec<OsString>,
     /// Set an environment variable of COMMAND; ${NAME} stands for one of ours
-    #[arg(long, value_name = "NAME=VALUE", value_parser = variable, conflicts_with = "target")]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable, conflicts_with_all = ["target", "mcp_hub"])]
     env: Vec<(String, String)>,
     /// Run COMMAND in this directory
-    #[arg(long, value_name = "DIR", conflicts_with = "target")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["target", "mcp_hub"])]
     cwd: Option<PathBuf>,
     /// What a server behind a URL speaks: Streamable HTTP, the older HTTP+SSE, or whichever it turns out to be
     #[arg(long, value_enum, default_value_t = Spoken::Auto)]

@@ -59,6 +59,9 @@ impl Default for Config {
     }
 }
 
+/// The most questions of the server that are with the client at once.
+const MOST_ASKED: usize = 1000;
+
 /// What is to be done with a message.
 #[derive(Debug)]
 pub enum Effect {
@@ -282,6 +285,10 @@ impl Session {
     }
 
     fn initialize(&mut self, id: &Id, message: Message, now: Instant) {
+        let opens = |owed: &Owed| owed.to == Creditor::Client && owed.message.is(method::INITIALIZE);
+        for earlier in self.owed.ids_where(opens).iter().filter(|earlier| *earlier != id) {
+            self.fail(earlier, Fault::Upstream("another initialize took its place".into()));
+        }
         self.generation += 1;
         self.memory = Memory::of(message);
         self.state = State::Opening;
@@ -340,8 +347,12 @@ impl Session {
 
     /// Sends a request that is owed, for the first time or once more.
     fn send_again(&mut self, id: &Id, now: Instant) {
-        let deadline = self.config.timeout.map(|timeout| now + timeout);
+        let mut deadline = self.config.timeout.map(|timeout| now + timeout);
         let Some(owed) = self.owed.entry(id) else { return };
+        if owed.to == Creditor::Reopening {
+            // Others wait for it.
+            deadline = Some(now + self.config.wait);
+        }
         owed.generation = self.generation;
         owed.held = false;
         owed.deadline = deadline;

@@ -103,11 +103,7 @@ impl Session {
                 owed.give_up = None;
                 if owed.repeated || !message.method().is_some_and(Method::is_repeatable) {
                     let fault = interrupted(&why, owed.repeated);
-                    self.fail(id, fault);
-                    if opens {
-                        self.close(&why);
-                    }
-                    return;
+                    return self.fail(id, fault);
                 }
                 owed.repeated = true;
                 tracing::info!(target: "bridge", "repeating {message}: {why}");
@@ -119,6 +115,10 @@ impl Session {
 
     /// The server cannot be reached: tries again a little later.
     fn wait(&mut self, why: &str, then: Then, now: Instant) {
+        if matches!(self.state, State::Opening) && then == Then::Flush {
+            // The handshake decides how it goes on.
+            return self.limit_waits(now);
+        }
         if let State::Waiting { then: planned, .. } = &mut self.state {
             // A handshake that is due outweighs a mere flush.
             if *planned == Then::Flush {

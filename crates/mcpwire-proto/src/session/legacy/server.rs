@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use super::{Asked, Creditor, Effect, Owed, Session};
-use crate::{Id, Kind, Lane, Message, Packet, method};
+use super::{Asked, Creditor, Effect, MOST_ASKED, Owed, Session};
+use crate::{Fault, Id, Kind, Lane, Message, Packet, method};
 
 impl Session {
     pub fn handle_server(&mut self, mut packet: Packet, now: Instant) {
@@ -73,6 +73,10 @@ impl Session {
 
     /// A server restarted may count its ids from the start again while the client still works on old ones.
     fn ask_client(&mut self, id: Id, packet: Packet) {
+        if self.asked.len() >= MOST_ASKED {
+            let fault = Fault::Upstream(format!("too many requests: {MOST_ASKED} are with the client already"));
+            return self.tell_server(fault.to_message(Some(&id)));
+        }
         let generation = self.generation;
         let visible = if self.asked.contains_key(&id) { self.fresh_id() } else { id.clone() };
         let message = if visible.as_json() == id.as_json() { packet.message } else { packet.message.with_id(&visible) };

@@ -292,6 +292,35 @@ fn a_server_that_dies_whenever_it_has_started_is_restarted_ever_more_slowly() {
 }
 
 #[test]
+fn a_call_that_never_reached_a_dead_server_goes_to_the_next_one_after_its_handshake() {
+    let mut rig = Rig::open();
+    rig.request(1, method::TOOLS_CALL);
+    rig.fail(0, Failure::Unreachable("it died".into()));
+    rig.die();
+    rig.advance(Duration::from_secs(1));
+    assert!(rig.at_server.len() == 1 && rig.at_server[0].is(method::INITIALIZE), "{:?}", rig.at_server);
+    rig.answer(0);
+    rig.answer(0);
+    assert_eq!(rig.answers_to(&Id::from(1)), 1);
+}
+
+#[test]
+fn a_server_that_dies_at_the_handshake_is_an_error_and_the_next_request_tries_again() {
+    let mut rig = Rig::new(Config::default());
+    rig.client(Message::request(&Id::from(0), method::INITIALIZE, Some("{}")));
+    rig.die();
+    rig.die();
+    assert_eq!(rig.answers_to(&Id::from(0)), 1);
+    rig.advance(Duration::from_secs(60));
+    assert!(rig.at_server.is_empty(), "nobody has asked");
+    rig.request(1, method::TOOLS_LIST);
+    assert!(rig.at_server.len() == 1 && rig.at_server[0].is(method::INITIALIZE), "{:?}", rig.at_server);
+    rig.answer(0);
+    rig.answer(0);
+    assert_eq!(rig.answers_to(&Id::from(1)), 1);
+}
+
+#[test]
 fn a_handshake_that_fails_for_good_leaves_nothing_waiting() {
     for cancelled in [false, true] {
         let mut rig = Rig::new(Config::default());
@@ -345,19 +374,6 @@ fn a_late_failure_of_what_the_servers_end_has_covered_changes_nothing() {
 }
 
 #[test]
-fn a_call_that_never_reached_a_dead_server_goes_to_the_next_one_after_its_handshake() {
-    let mut rig = Rig::open();
-    rig.request(1, method::TOOLS_CALL);
-    rig.fail(0, Failure::Unreachable("it died".into()));
-    rig.die();
-    rig.advance(Duration::from_secs(1));
-    assert!(rig.at_server.len() == 1 && rig.at_server[0].is(method::INITIALIZE), "{:?}", rig.at_server);
-    rig.answer(0);
-    rig.answer(0);
-    assert_eq!(rig.answers_to(&Id::from(1)), 1);
-}
-
-#[test]
 fn a_server_that_dies_while_it_is_waited_for_gets_a_handshake_first() {
     let mut rig = Rig::open();
     rig.request(1, method::TOOLS_CALL);
@@ -367,22 +383,6 @@ fn a_server_that_dies_while_it_is_waited_for_gets_a_handshake_first() {
     assert!(rig.at_server.len() == 1 && rig.at_server[0].is(method::INITIALIZE));
     rig.answer(0);
     assert!(rig.at_server[0].is(method::TOOLS_CALL));
-}
-
-#[test]
-fn a_server_that_dies_at_the_handshake_is_an_error_and_the_next_request_tries_again() {
-    let mut rig = Rig::new(Config::default());
-    rig.client(Message::request(&Id::from(0), method::INITIALIZE, Some("{}")));
-    rig.die();
-    rig.die();
-    assert_eq!(rig.answers_to(&Id::from(0)), 1);
-    rig.advance(Duration::from_secs(60));
-    assert!(rig.at_server.is_empty(), "nobody has asked");
-    rig.request(1, method::TOOLS_LIST);
-    assert!(rig.at_server.len() == 1 && rig.at_server[0].is(method::INITIALIZE), "{:?}", rig.at_server);
-    rig.answer(0);
-    rig.answer(0);
-    assert_eq!(rig.answers_to(&Id::from(1)), 1);
 }
 
 #[test]

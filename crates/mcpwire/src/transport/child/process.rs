@@ -37,8 +37,8 @@ pub(super) enum End {
 enum Cause {
     Dropped,
     Exited,
-    /// It closed this pipe.
-    Closed(&'static str),
+    ClosedStdin,
+    ClosedStdout,
 }
 
 pub(super) struct Process {
@@ -88,14 +88,14 @@ impl Process {
         let cause = {
             let mut writing = pin!(outbox.write(&mut stdin, first, |message| unheard.note(message)));
             tokio::select! {
-                written = &mut writing => if written.is_ok() { Cause::Dropped } else { Cause::Closed("stdin") },
+                written = &mut writing => if written.is_ok() { Cause::Dropped } else { Cause::ClosedStdin },
                 () = events.closed() => {
                     // What was given to the link before it was dropped is still to be written.
                     let _ = timeout(closing.stdin, writing).await;
                     Cause::Dropped
                 }
                 _ = child.wait() => Cause::Exited,
-                _ = &mut reading => Cause::Closed("stdout"),
+                _ = &mut reading => Cause::ClosedStdout,
             }
         };
         drop(stdin);
@@ -104,10 +104,10 @@ impl Process {
                 group.kill();
                 false
             }
-            Cause::Dropped | Cause::Closed(_) => group.end(&mut child, closing).await,
+            Cause::Dropped | Cause::ClosedStdin | Cause::ClosedStdout => group.end(&mut child, closing).await,
         };
         drop(running);
-        if !matches!(cause, Cause::Closed("stdout")) {
+        if !matches!(cause, Cause::ClosedStdout) {
             let _ = reading.await;
         }
         let not_run = finish(stderr).await;
@@ -119,7 +119,8 @@ impl Process {
             (_, Some(error)) if status.is_some_and(|status| status.code() == Some(guard::NOT_RUN.into())) => {
                 End::NotStarted(error, unheard.messages)
             }
-            (Cause::Closed(pipe), _) if forced => End::Gone(format!("it closed its {pipe}")),
+            (Cause::ClosedStdin, _) if forced => End::Gone("it closed its stdin".to_owned()),
+            (Cause::ClosedStdout, _) if forced => End::Gone("it closed its stdout".to_owned()),
             _ => End::Gone(how),
         }
     }

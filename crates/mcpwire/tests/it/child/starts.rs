@@ -48,6 +48,23 @@ async fn two_hundred_calls_are_in_flight_at_once() {
 }
 
 #[tokio::test]
+async fn progress_keeps_a_call_alive_and_silence_does_not() {
+    let mut client = connected(&["--timeout", "1s"]).await;
+    let slow = |token: Option<&str>| json!({"name": "slow", "arguments": {"ms": 3000}, "_meta": token.map(|token| json!({"progressToken": token}))});
+    client.request(1, "tools/call", slow(Some("p"))).await;
+    client.request(2, "tools/call", slow(None)).await;
+    let mut answers = Vec::new();
+    while answers.len() < 2 {
+        let message = client.message().await;
+        if message.get("id").is_some() {
+            answers.push((message["id"].clone(), message.get("result").is_some()));
+        }
+    }
+    assert_eq!(answers, [(json!(2), false), (json!(1), true)]);
+    client.finish().await;
+}
+
+#[tokio::test]
 async fn nothing_is_started_before_the_first_message() {
     let client = Mcpwire::start(&["connect", "--", MCPWIRE, "reference", "--stdio"]);
     client.logged("connecting stdin and stdout to mcpwire").await;

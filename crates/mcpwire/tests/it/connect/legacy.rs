@@ -368,7 +368,7 @@ async fn a_hub_that_is_starting_is_waited_for() {
             server.expect("initialize").await.refuse(404, "Cannot POST /mcp").await;
         }
         server.expect("GET").await.refuse(500, "Error establishing MCP connection").await;
-        client.logged("500").await;
+        client.logged("HTTP 500 Internal Server Error: Error establishing MCP connection; next try in").await;
         if transport == "auto" {
             server.expect("initialize").await.refuse(404, "Cannot POST /mcp").await;
         }

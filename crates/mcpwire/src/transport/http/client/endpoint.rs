@@ -36,7 +36,9 @@ const PING_INTERVAL: Duration = Duration::from_secs(30);
 
 pub(super) struct Endpoint {
     http: Client<HttpsConnector<Dial>, Full<Bytes>>,
-    /// Moves when the server redirects us.
+    /// Where the user said the server is.
+    home: Uri,
+    /// Moves when the server redirects us, for as long as the session lasts.
     uri: Mutex<Uri>,
     session: Mutex<Session>,
     events: mpsc::Sender<Event>,
@@ -82,7 +84,17 @@ impl Endpoint {
             .build(connector);
         let session = Mutex::new(Session { headers: Arc::new(headers), opened: false });
         let legacy = Legacy::new(transport == Transport::Sse);
-        Ok(Endpoint { http, uri: Mutex::new(uri), session, events, transport, legacy, max_message, resume_for })
+        Ok(Endpoint {
+            http,
+            home: uri.clone(),
+            uri: Mutex::new(uri),
+            session,
+            events,
+            transport,
+            legacy,
+            max_message,
+            resume_for,
+        })
     }
 
     /// Sends a message. An answer that is no success has become a failure.
@@ -161,6 +173,7 @@ impl Endpoint {
     }
 
     pub(super) fn forget_session(&self) {
+        *self.uri.lock().unwrap_or_else(PoisonError::into_inner) = self.home.clone();
         let mut session = self.session();
         let headers = Arc::make_mut(&mut session.headers);
         headers.remove(SESSION_ID);
@@ -264,15 +277,7 @@ impl Endpoint {
 
     pub(super) async fn refusal(&self, response: Response<Incoming>, sent: &Sent<'_>) -> Declined {
         let status = response.status();
-        let mut body = response.into_body();
-        let mut shown = Vec::new();
-        let until = Instant::now() + ERROR_BODY_LIMIT;
-        while shown.len() < status::MOST_READ
-            && let Ok(Some(Ok(frame))) = timeout_at(until, body.frame()).await
-        {
-            shown.extend_from_slice(frame.data_ref().map_or(&[][..], |data| data));
-        }
-        shown.truncate(status::MOST_READ);
+        let shown = beginning(response.into_body()).await;
         Declined { failure: status::failure(status, &shown, sent), by_older: status::by_older(status, &shown, sent) }
     }
 
@@ -291,6 +296,11 @@ impl Endpoint {
             tracing::debug!(target: "wire", "{direction} {message} session={session}");
             tracing::trace!(target: "wire", "{}", String::from_utf8_lossy(message.as_bytes()));
         }
+    }
+
+    /// Whether this is still our session; what a lost one reports late is of no interest.
+    pub(super) fn is_current(&self, session: &HeaderMap) -> bool {
+        self.session().headers.get(SESSION_ID) == session.get(SESSION_ID)
     }
 
     /// The headers of the session as it is now. A message keeps those it was taken with: it must not end up in another
@@ -357,6 +367,19 @@ fn host(url: &Url) -> Option<HeaderValue> {
     HeaderValue::from_str(&host).ok()
 }
 
+/// As much of a body as an error is judged by.
+pub(super) async fn beginning(mut body: Incoming) -> Vec<u8> {
+    let mut read = Vec::new();
+    let until = Instant::now() + ERROR_BODY_LIMIT;
+    while read.len() < status::MOST_READ
+        && let Ok(Some(Ok(frame))) = timeout_at(until, body.frame()).await
+    {
+        read.extend_from_slice(frame.data_ref().map_or(&[][..], |data| data));
+    }
+    read.truncate(status::MOST_READ);
+    read
+}
+
 /// Where a redirect that keeps method and body (307, 308) leads. Only on the same origin: what we send may hold
 /// credentials, and goes nowhere the user did not name.
 fn redirect(from: &Uri, response: &Response<Incoming>) -> Result<Option<Uri>, Failure> {
@@ -366,13 +389,14 @@ fn redirect(from: &Uri, response: &Response<Incoming>) -> Result<Option<Uri>, Fa
     }
     let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok()).unwrap_or_default();
     let refuse = || {
-        let text = format!("HTTP {status}: the server redirects to {location:?}; connect to that URL if you trust it");
+        let shown: String = location.chars().take(300).collect();
+        let text = format!("HTTP {status}: the server redirects to {shown:?}; connect to that URL if you trust it");
         status::refused(&text, Some(status))
     };
     let base: Url = from.to_string().parse().map_err(|_| refuse())?;
     let moved = base.join(location).map_err(|_| refuse())?;
     let keeps = matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
-    if !keeps || moved.origin() != base.origin() {
+    if !keeps || location.is_empty() || moved.origin() != base.origin() {
         return Err(refuse());
     }
     to_uri(&moved).map(Some).map_err(|_| refuse())

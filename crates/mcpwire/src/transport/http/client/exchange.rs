@@ -145,7 +145,9 @@ async fn resume(
         let why = match opened.unwrap_or_else(|_| Err(silent())) {
             Ok(response) => return Ok(response),
             Err(Refusal::SessionLost(why)) => {
-                endpoint.report_session_lost(why.clone()).await;
+                if endpoint.is_current(session) {
+                    endpoint.report_session_lost(why.clone()).await;
+                }
                 return Err(Failure::Interrupted(format!("{cut}; the session is gone: {why}")));
             }
             Err(Refusal::NotOffered(status)) => {

@@ -25,8 +25,8 @@ use tokio::task::{self, AbortHandle};
 use tokio::time::timeout;
 use url::Url;
 
-use super::endpoint::{Endpoint, chain, is_event_stream, media_type, to_uri};
-use super::status::{Sent, refused};
+use super::endpoint::{Endpoint, beginning, chain, is_event_stream, media_type, to_uri};
+use super::status::{Sent, describe, refused};
 use super::stream;
 
 /// How long the server may take to begin the stream, and then to name the address.
@@ -158,13 +158,14 @@ async fn begin(endpoint: &Endpoint, response: Response<Incoming>) -> Result<Resp
         let text = format!("expected an event stream, came {:?}", media_type(&response).unwrap_or_default());
         return Err(Unopened::NotOffered(refused(&text, Some(status))));
     }
-    let sent = Sent { id: None, opens_session: true, in_session: false };
-    let failure = endpoint.refusal(response, &sent).await.failure;
     // mcp-hub answers 500 in the first moments after its start.
     if status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED {
-        return Err(Unopened::Failed(Failure::Unreachable(failure.to_string())));
+        let body = beginning(response.into_body()).await;
+        let text = describe(status, &String::from_utf8_lossy(&body));
+        return Err(Unopened::Failed(Failure::Unreachable(text)));
     }
-    Err(Unopened::NotOffered(failure))
+    let sent = Sent { id: None, opens_session: true, in_session: false };
+    Err(Unopened::NotOffered(endpoint.refusal(response, &sent).await.failure))
 }
 
 /// Reads up to the event that names the address for messages.

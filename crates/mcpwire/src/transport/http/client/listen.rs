@@ -38,7 +38,9 @@ pub(super) async fn run(endpoint: Arc<Endpoint>) {
             Err(Refusal::Taken) => {
                 return tracing::debug!(target: "http", "the server has a listening stream open already");
             }
-            Err(Refusal::SessionLost(why)) if listened => return endpoint.report_session_lost(why).await,
+            Err(Refusal::SessionLost(why)) if listened && endpoint.is_current(&session) => {
+                return endpoint.report_session_lost(why).await;
+            }
             // Many servers answer 404 to a GET because they have no such thing.
             Err(Refusal::SessionLost(why)) => {
                 return tracing::debug!(target: "http", "the server offers no listening stream: {why}");

@@ -89,7 +89,15 @@ pub fn connect(options: Options) -> Result<(Link, JoinHandle<()>), ConnectError>
     let (notify, notifications) = mpsc::channel(NOTIFICATIONS);
     let mut deliveries = JoinSet::new();
     deliveries.spawn(send_in_order(Arc::clone(&endpoint), notifications));
-    let outbox = Outbox { endpoint, notify, deliveries, under_way: HashMap::new(), prune_at: FEW, listening: None };
+    let outbox = Outbox {
+        endpoint,
+        notify,
+        deliveries,
+        under_way: HashMap::new(),
+        prune_at: FEW,
+        listening: None,
+        opening: None,
+    };
     Ok((link, task::spawn(outbox.run(rx))))
 }
 
@@ -104,6 +112,8 @@ struct Outbox {
     /// How many there are before the next look.
     prune_at: usize,
     listening: Option<AbortHandle>,
+    /// The last `initialize`.
+    opening: Option<AbortHandle>,
 }
 
 impl Outbox {
@@ -127,9 +137,15 @@ impl Outbox {
                 let endpoint = Arc::clone(&self.endpoint);
                 let exchange = if *method == method::INITIALIZE {
                     self.stop_listening();
+                    // Whatever an earlier one is still answered with names a session that nobody wants.
+                    if let Some(earlier) = self.opening.take() {
+                        earlier.abort();
+                    }
                     legacy::abandon(&endpoint).await;
                     endpoint.forget_session();
-                    task::spawn(opening::run(endpoint, message.clone()))
+                    let opening = task::spawn(opening::run(endpoint, message.clone()));
+                    self.opening = Some(opening.abort_handle());
+                    opening
                 } else if endpoint.legacy.is_spoken() {
                     task::spawn(legacy::send(endpoint, message.clone()))
                 } else {
@@ -217,6 +233,9 @@ async fn deliver(endpoint: &Arc<Endpoint>, message: Message, session: &HeaderMap
                     }
                 });
             }
+        }
+        Ok(Err(Failure::SessionLost(why))) if !endpoint.is_current(session) => {
+            tracing::debug!(target: "http", "{message} came too late for its session: {why}");
         }
         Ok(Err(failure)) => endpoint.report_failed(message, failure).await,
         Err(_) => {

@@ -74,7 +74,7 @@ fn names_lost_session(status: StatusCode, body: &str) -> bool {
     }
 }
 
-fn describe(status: StatusCode, body: &str) -> String {
+pub(super) fn describe(status: StatusCode, body: &str) -> String {
     let advice = match status {
         StatusCode::UNAUTHORIZED => "; the server wants credentials: give them with --header 'Authorization: Bearer …'",
         StatusCode::FORBIDDEN => "; the server refuses access: check what is given with --header",
