@@ -25,6 +25,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use serde::Deserialize;
 
 use self::attribution::Tokens;
 use self::memory::Memory;
@@ -401,7 +402,7 @@ impl Session {
             self.held.retain(|held| !(held.is_request() && held.id() == Some(&id)));
         }
         if owed.to == Creditor::Client && owed.message.is(method::INITIALIZE) {
-            self.close("initialize failed");
+            self.close(error_text(&error).as_deref().unwrap_or("initialize failed"));
         }
     }
 
@@ -412,6 +413,15 @@ impl Session {
     fn tell_server(&mut self, message: Message) {
         self.effects.push_back(Effect::ToServer(message.into()));
     }
+}
+
+/// What an error response says.
+fn error_text(response: &Message) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Error {
+        message: String,
+    }
+    response.read().map(|error: Error| error.message)
 }
 
 impl Owed {
