@@ -5,6 +5,7 @@
 mod child;
 mod connect;
 mod docs;
+mod sharp;
 mod support;
 mod table;
 mod tidy;

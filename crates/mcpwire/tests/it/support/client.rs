@@ -167,14 +167,9 @@ impl Client {
         let Link { tx, mut rx } = link;
         assert!(inbox.is_empty(), "unexpected at the end: {inbox:?}");
         drop(tx);
-        while let Some(event) = within("the front to end", rx.recv()).await {
+        if let Some(event) = within("the front to end", rx.recv()).await {
             panic!("unexpected at the end: {event:?}");
         }
         within("the connection to be put away", goodbye).await.expect("it ends by itself");
-    }
-
-    /// Goes away without a word.
-    pub fn abandon(self) {
-        self.goodbye.abort();
     }
 }

@@ -11,11 +11,11 @@ pub(super) struct Rig {
     pub(super) client: Client,
     /// Where the server is shared: another client, which sees nothing but what is for all.
     pub(super) bystander: Option<Client>,
-    /// Where the front is; its socket goes with it.
-    _reach: Reach,
     front: Option<Mcpwire>,
     /// The server, if it is not the bridge that starts it.
     server: Option<Server>,
+    /// Where the sockets are.
+    _scratch: Scratch,
 }
 
 struct Server {
@@ -23,19 +23,17 @@ struct Server {
     /// Where it listens: 127.0.0.1 and a port, or a path.
     address: String,
     unix: bool,
-    _scratch: Option<Scratch>,
 }
 
 impl Server {
-    async fn start(target: Target) -> Option<Server> {
-        let scratch = matches!(target, Target::Unix).then(Scratch::new);
-        let (address, unix) = match (target, &scratch) {
-            (Target::Child, _) => return None,
-            (_, Some(scratch)) => (scratch.file("socket"), true),
-            (_, None) => ("127.0.0.1:0".to_owned(), false),
+    async fn start(target: Target, scratch: &Scratch) -> Option<Server> {
+        let (address, unix) = match target {
+            Target::Child => return None,
+            Target::Streamable | Target::Sse => ("127.0.0.1:0".to_owned(), false),
+            Target::Unix => (scratch.file("server"), true),
         };
         let (process, address) = Server::run(&address, unix).await;
-        Some(Server { process, address, unix, _scratch: scratch })
+        Some(Server { process, address, unix })
     }
 
     async fn run(address: &str, unix: bool) -> (Mcpwire, String) {
@@ -55,15 +53,16 @@ impl Server {
 
 impl Rig {
     pub(super) async fn start(case: Case) -> Rig {
-        let server = Server::start(case.target).await;
+        let scratch = Scratch::new();
+        let server = Server::start(case.target, &scratch).await;
         let target = target(case.target, server.as_ref());
-        let (front, reach) = open_front(case, &target).await;
+        let (front, reach) = open_front(case, &target, &scratch).await;
         let bystander = match case.shared {
             true => Some(Client::open(reach.connect(), case.version).await),
             false => None,
         };
         let client = Client::open(reach.connect(), case.version).await;
-        Rig { case, client, bystander, _reach: reach, front, server }
+        Rig { case, client, bystander, front, server, _scratch: scratch }
     }
 
     /// Kills the server; one that is not started by the bridge is started anew.
@@ -95,9 +94,8 @@ impl Rig {
 }
 
 /// Starts the front, if it is not the client that does.
-async fn open_front(case: Case, target: &[String]) -> (Option<Mcpwire>, Reach) {
-    let scratch = Scratch::new();
-    let socket = scratch.file("socket");
+async fn open_front(case: Case, target: &[String], scratch: &Scratch) -> (Option<Mcpwire>, Reach) {
+    let socket = scratch.file("front");
     let listen: &[&str] = match case.front {
         Front::Connect => {
             return (None, Reach::Stdio(["connect".to_owned()].into_iter().chain(target.iter().cloned()).collect()));
@@ -111,7 +109,7 @@ async fn open_front(case: Case, target: &[String]) -> (Option<Mcpwire>, Reach) {
     let reach = match case.front {
         Front::Unix => {
             front.logged("listening on unix:").await;
-            Reach::Unix(socket, scratch)
+            Reach::Unix(socket)
         }
         Front::Sse => Reach::Sse(front.line().await.expect("the URL").replace("/mcp", "/sse")),
         _ => Reach::Http(front.line().await.expect("the URL")),
@@ -136,8 +134,7 @@ enum Reach {
     Stdio(Vec<String>),
     Http(String),
     Sse(String),
-    /// A socket in a directory of its own.
-    Unix(String, Scratch),
+    Unix(String),
 }
 
 impl Reach {
@@ -146,7 +143,7 @@ impl Reach {
             Reach::Stdio(args) => reach::stdio(args),
             Reach::Http(url) => reach::http(url),
             Reach::Sse(url) => reach::sse(url),
-            Reach::Unix(path, _) => reach::unix(path),
+            Reach::Unix(path) => reach::unix(path),
         }
     }
 }
