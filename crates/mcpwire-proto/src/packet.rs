@@ -13,6 +13,8 @@ pub enum Lane {
     Main,
     /// The stream of one request of the client's, by its id.
     Request(Id),
+    /// There is one stream for everything (stdio, HTTP+SSE, a shared server): the message may belong to any request.
+    Unsorted,
 }
 
 #[derive(Debug, Clone)]

@@ -114,16 +114,21 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Notes how things stand; `why` is read only when they have become bad.
+    /// Notes how things stand; `why` is read only when they are bad. A server that was down stays so until it has
+    /// answered: to be tried is not to be well.
     pub fn report(&mut self, condition: Condition, why: &str) {
-        if condition == self.last {
+        let tried = self.last == Condition::Down && condition == Condition::Starting;
+        if tried || condition == self.last && condition != Condition::Down {
             return;
         }
         let mut record = self.health.record();
-        record.bridges.insert(self.id, condition);
-        if condition == Condition::Down {
+        if condition == Condition::Down && record.last_error.as_ref().is_none_or(|(_, last)| last != why) {
             record.last_error = Some((SystemTime::now(), why.to_owned()));
         }
+        if condition == self.last {
+            return;
+        }
+        record.bridges.insert(self.id, condition);
         if self.last == Condition::Down && condition == Condition::Up {
             record.restarts += 1;
         }
@@ -161,8 +166,13 @@ mod tests {
         assert_eq!(health.to_json()["lastError"]["text"], "it died");
         assert!(!health.is_up());
         b.report(Condition::Starting, "");
+        assert!(!health.is_up(), "it has not answered yet");
+        b.report(Condition::Down, "it died again");
+        assert_eq!(health.to_json()["lastError"]["text"], "it died again");
+        b.report(Condition::Starting, "");
         b.report(Condition::Up, "");
         assert!(health.is_up());
+        assert_eq!(health.to_json()["restarts"], 1);
         assert_eq!(health.to_json()["sessions"], 2);
         drop((a, b));
         assert_eq!(state().as_deref(), Some("idle"));

@@ -116,10 +116,7 @@ impl Clients {
                 self.share.handle_server_gone();
                 self.tell_all(|| Event::Gone(why.clone()));
             }
-            Event::SessionLost(why) => {
-                self.share.handle_server_gone();
-                self.tell_all(|| Event::SessionLost(why.clone()));
-            }
+            Event::SessionLost(why) => self.lose_session(&why),
             Event::Garbage(rejected) => {
                 tracing::warn!(target: "share", "skipped what the server sent: {}", rejected.fault);
             }
@@ -128,8 +125,20 @@ impl Clients {
     }
 
     fn fail(&mut self, message: &Message, failure: &Failure) {
+        let present = self.share.is_present(message);
         for (member, message) in self.share.handle_failed(message) {
             self.tell(member, Event::Failed { message, failure: failure.clone() });
+        }
+        if let Failure::SessionLost(why) = failure
+            && present
+        {
+            self.lose_session(why);
+        }
+    }
+
+    fn lose_session(&mut self, why: &str) {
+        if self.share.handle_session_lost() {
+            self.tell_all(|| Event::SessionLost(why.to_owned()));
         }
     }
 

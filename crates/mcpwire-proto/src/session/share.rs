@@ -35,6 +35,8 @@ pub struct Share {
     asked: HashMap<Id, Member>,
     subscribers: HashMap<String, BTreeSet<Member>>,
     effects: VecDeque<Effect>,
+    /// Counts server sessions: tells a failure of the present one from a late one of an earlier.
+    generation: u32,
     next: u64,
 }
 
@@ -56,6 +58,8 @@ struct Owed {
     id: Id,
     token: Option<Id>,
     opens: bool,
+    /// The server session it was sent in.
+    generation: u32,
 }
 
 #[derive(Deserialize)]
@@ -127,7 +131,7 @@ impl Share {
             Kind::Request { id, .. } => match self.only_busy_member() {
                 Some(member) => {
                     self.asked.insert(id.clone(), member);
-                    self.tell_client(member, Lane::Main, message);
+                    self.tell_client(member, Lane::Unsorted, message);
                 }
                 None => {
                     let why = "several clients share this server, and whose request this belongs to cannot be told";
@@ -147,8 +151,28 @@ impl Share {
     /// The server is gone: its successor knows nothing. Every client is told by whoever drives us, and starts over.
     pub fn handle_server_gone(&mut self) {
         let members = std::mem::take(&mut self.members);
-        let next = self.next;
-        *self = Share { members, next, effects: std::mem::take(&mut self.effects), ..Share::default() };
+        let (next, generation) = (self.next, self.generation + 1);
+        *self = Share { members, next, generation, effects: std::mem::take(&mut self.effects), ..Share::default() };
+    }
+
+    /// The server has forgotten our session; what is under way may still be answered. Gives whether this is news: then
+    /// whoever drives us tells every client, and they start over.
+    pub fn handle_session_lost(&mut self) -> bool {
+        if !matches!(self.handshake, Handshake::Open { .. }) {
+            return false;
+        }
+        self.handshake = Handshake::None;
+        self.generation += 1;
+        self.asked.clear();
+        self.subscribers.clear();
+        true
+    }
+
+    /// Whether a message to the server belongs to its present session, as far as can be told.
+    pub fn is_present(&mut self, message: &Message) -> bool {
+        let request = message.id().filter(|_| message.is_request());
+        let owed = request.and_then(|id| self.owed.entry(id));
+        owed.is_none_or(|owed| owed.generation == self.generation)
     }
 
     pub fn members(&self) -> impl Iterator<Item = Member> {
@@ -157,7 +181,9 @@ impl Share {
 
     /// A message to the server did not get through; gives the clients that wait for it, and the message as each sent it.
     pub fn handle_failed(&mut self, message: &Message) -> Vec<(Member, Message)> {
-        let Some((_, owed)) = message.id().and_then(|id| self.owed.settle(id)) else { return Vec::new() };
+        // An answer to the server bears an id of the server's.
+        let request = message.id().filter(|_| message.is_request());
+        let Some((_, owed)) = request.and_then(|id| self.owed.settle(id)) else { return Vec::new() };
         owed.token.iter().for_each(|token| drop(self.tokens.remove(token)));
         let mut waiting = match std::mem::take(&mut self.handshake) {
             Handshake::Opening(waiting) if owed.opens => waiting,
@@ -201,14 +227,16 @@ impl Share {
             self.tokens.insert(ours.clone(), (member, theirs));
             ours.clone()
         });
-        let _ = self.owed.open(ours, Owed { member, id, token, opens });
+        let _ = self.owed.open(ours, Owed { member, id, token, opens, generation: self.generation });
         self.tell_server(message);
     }
 
     fn cancel(&mut self, member: Member, notification: &Message) {
         let Some(theirs) = meta::cancelled_request(notification) else { return };
-        let ours = self.owed.iter().find(|(_, owed)| owed.member == member && owed.id == theirs);
-        if let Some(ours) = ours.map(|(ours, _)| ours.clone()) {
+        let ours = self.owed.iter().find(|(_, owed)| owed.member == member && owed.id == theirs && !owed.opens);
+        // It keeps its client busy no longer, whether the server answers or not.
+        if let Some((ours, owed)) = ours.map(|(ours, _)| ours.clone()).and_then(|ours| self.owed.settle(&ours)) {
+            owed.token.iter().for_each(|token| drop(self.tokens.remove(token)));
             self.tell_server(meta::with_cancelled_request(notification, &ours));
         }
     }
@@ -270,7 +298,7 @@ impl Share {
                 let token = meta::progress_token(&message);
                 let Some((member, theirs)) = token.and_then(|token| self.tokens.get(&token).cloned()) else { return };
                 let message = meta::with_progress_token(&message, &theirs);
-                return self.tell_client(member, Lane::Main, message);
+                return self.tell_client(member, Lane::Unsorted, message);
             }
             method::TOOLS_LIST_CHANGED | method::PROMPTS_LIST_CHANGED | method::RESOURCES_LIST_CHANGED => {
                 self.members().collect()
@@ -289,7 +317,7 @@ impl Share {
             tracing::debug!(target: "share", "dropped the server's {message}: it cannot be told whose it is");
         }
         for member in to {
-            self.tell_client(member, Lane::Main, message.clone());
+            self.tell_client(member, Lane::Unsorted, message.clone());
         }
     }
 

@@ -150,3 +150,54 @@ fn a_new_server_gets_a_new_handshake() {
     rig.client(A, r#"{"jsonrpc":"2.0","id":9,"method":"initialize","params":{}}"#);
     assert_eq!(rig.server(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)).len(), 2);
 }
+
+#[test]
+fn a_cancelled_request_keeps_nobody_busy() {
+    let mut rig = Rig::open();
+    let log = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#;
+    rig.client(A, r#"{"jsonrpc":"2.0","id":7,"method":"tools/call"}"#);
+    rig.client(B, r#"{"jsonrpc":"2.0","id":7,"method":"tools/call"}"#);
+    assert_eq!(rig.server(log), [], "it may be either's");
+    rig.client(A, r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#);
+    assert_eq!(rig.server(log), [(B, log.to_owned())]);
+}
+
+#[test]
+fn a_lost_session_is_opened_anew_and_what_is_under_way_may_still_be_answered() {
+    let mut rig = Rig::open();
+    rig.client(A, r#"{"jsonrpc":"2.0","id":7,"method":"tools/call"}"#);
+    let under_way = rig.last_id();
+    rig.client(A, r#"{"jsonrpc":"2.0","id":8,"method":"tools/call"}"#);
+    let refused = rig.at_server.last().unwrap().clone();
+    assert!(rig.share.is_present(&refused));
+    assert_eq!(rig.share.handle_failed(&refused).len(), 1);
+    assert!(rig.share.handle_session_lost());
+    assert!(!rig.share.handle_session_lost(), "they know already");
+    rig.client(A, r#"{"jsonrpc":"2.0","id":9,"method":"initialize","params":{}}"#);
+    assert!(rig.at_server.last().unwrap().is(method::INITIALIZE), "the server is asked for a new session");
+    let answer = format!(r#"{{"jsonrpc":"2.0","id":{under_way},"result":{{}}}}"#);
+    assert_eq!(rig.server(&answer), [(A, r#"{"jsonrpc":"2.0","id":7,"result":{}}"#.to_owned())]);
+}
+
+#[test]
+fn a_late_failure_of_an_earlier_session_does_not_end_the_present_one() {
+    let mut rig = Rig::open();
+    rig.client(A, r#"{"jsonrpc":"2.0","id":7,"method":"tools/call"}"#);
+    let late = rig.at_server.last().unwrap().clone();
+    assert!(rig.share.handle_session_lost());
+    assert!(!rig.share.is_present(&late));
+    assert_eq!(rig.share.handle_failed(&late).len(), 1);
+}
+
+#[test]
+fn an_answer_that_fails_takes_no_request_with_it() {
+    let mut rig = Rig::open();
+    rig.client(A, r#"{"jsonrpc":"2.0","id":7,"method":"tools/call"}"#);
+    let id = rig.last_id();
+    let question = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"roots/list"}}"#);
+    assert_eq!(rig.server(&question).len(), 1);
+    rig.client(A, &format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#));
+    let answer = rig.at_server.last().unwrap().clone();
+    assert!(answer.is_response() && rig.share.handle_failed(&answer).is_empty());
+    assert_eq!(rig.server(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)).len(), 1);
+}

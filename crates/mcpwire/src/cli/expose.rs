@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
+use mcpwire_proto::session::legacy::Config;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::net::TcpListener;
@@ -183,8 +184,7 @@ async fn serve(
     health: Health,
     stop: impl Future<Output = ()>,
 ) -> Result<ExitCode> {
-    let mut config = args.target.config();
-    config.attribute = !matches!(target, Target::Http(_));
+    let config = Config { attribute: true, ..args.target.config() };
     let (servers, shared) = if args.share {
         let (link, goodbye) = target.open()?;
         let (entrance, ended) = share::open(link);

@@ -1,7 +1,8 @@
-//! `mcpwire reference`: the reference server over HTTP or on stdio, for the demo and for tests.
+//! `mcpwire reference`: the reference server over HTTP, on a Unix socket or on stdio, for the demo and for tests.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use crate::reference::{self, Settings, Shared};
 use crate::shutdown;
 use crate::transport::http::server::Options;
 use crate::transport::stdio;
+use crate::transport::unix::{self, Listener};
 
 /// How long the client on stdio may take to read its last messages.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -29,6 +31,12 @@ pub(super) struct Args {
     /// Where to listen; the URL is the first line on stdout
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0")]
     http: SocketAddr,
+    /// Serve HTTP+SSE of 2024-11-05 too, at /sse
+    #[arg(long, conflicts_with = "stdio")]
+    sse: bool,
+    /// Serve clients on a Unix socket at this path instead; the address is the first line on stdout
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["http", "sse", "stdio"])]
+    unix: Option<PathBuf>,
     /// Serve one client on stdin and stdout instead
     #[arg(long, conflicts_with = "http")]
     stdio: bool,
@@ -51,9 +59,10 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
     runtime.block_on(async {
         let stop = shutdown::requested().context("cannot watch for signals")?;
         let shared = Shared::new(Settings { starts: args.starts, ..Settings::default() });
-        match args.stdio {
-            true => on_stdio(args.max_message.0, shared, stop).await?,
-            false => on_http(&args, shared, stop).await?,
+        match &args.unix {
+            Some(path) => on_unix(path, args.max_message.0, shared, stop).await?,
+            None if args.stdio => on_stdio(args.max_message.0, shared, stop).await?,
+            None => on_http(&args, shared, stop).await?,
         }
         Ok(ExitCode::SUCCESS)
     })
@@ -62,9 +71,18 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
 async fn on_http(args: &Args, shared: Shared, stop: impl Future) -> Result<()> {
     let listener = TcpListener::bind(args.http).await.with_context(|| format!("cannot listen on {}", args.http))?;
     let address = listener.local_addr().context("cannot tell where we listen")?;
-    let options = Options { close_stream_after: args.close_streams_after, ..Options::default() };
+    let options =
+        Options { close_stream_after: args.close_streams_after, http_with_sse: args.sse, ..Options::default() };
     writeln!(io::stdout(), "http://{address}{}", options.path).context("cannot write to stdout")?;
     reference::host(listener, options, shared, async { drop(stop.await) }).await;
+    Ok(())
+}
+
+async fn on_unix(path: &Path, limit: usize, shared: Shared, stop: impl Future) -> Result<()> {
+    let listener = Listener::bind(path).await.with_context(|| format!("cannot listen on {}", path.display()))?;
+    let options = unix::Options { max_message: limit, ..unix::Options::default() };
+    writeln!(io::stdout(), "unix:{}", path.display()).context("cannot write to stdout")?;
+    reference::host_unix(listener, options, shared, async { drop(stop.await) }).await;
     Ok(())
 }
 

@@ -96,7 +96,9 @@ impl TargetArgs {
 
     /// How a session with the target behaves.
     pub(super) fn config(&self) -> Config {
-        Config { wait: self.wait, timeout: self.timeout, seed: fastrand::u64(..), ..Config::default() }
+        // Only a deadline makes it matter on stdio whose progress it is.
+        let attribute = self.timeout.is_some();
+        Config { wait: self.wait, timeout: self.timeout, attribute, seed: fastrand::u64(..), ..Config::default() }
     }
 
     /// Reads the files and variables that the arguments name.

@@ -9,7 +9,7 @@ use super::args::excerpt;
 use super::initialize::Client;
 use super::logging::Level;
 use super::outbox::Outbox;
-use super::shared::Shared;
+use super::shared::{Running, Shared};
 
 /// One call, on its own task. All it sends rides on the stream of the request that started it.
 #[derive(Debug)]
@@ -25,6 +25,7 @@ pub(super) struct Call {
     pub(super) outbox: Outbox,
     pub(super) ask: mpsc::Sender<Ask>,
     pub(super) shared: Shared,
+    pub(super) _running: Running,
 }
 
 /// A request of a call's to the client, on its way through the session's loop.

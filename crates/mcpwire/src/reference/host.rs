@@ -1,4 +1,4 @@
-//! The reference server on the network: each session of an HTTP front is bridged to a server of its own.
+//! The reference server on the network: each session of a front is bridged to a server of its own.
 
 use std::future::pending;
 use std::time::Duration;
@@ -12,24 +12,38 @@ use super::{Shared, serve};
 use crate::bridge;
 use crate::link::Link;
 use crate::transport::http::server::{self, Options};
+use crate::transport::unix;
 
 /// How many new sessions wait to be taken.
 const BACKLOG: usize = 16;
 
-/// Serves Streamable HTTP on the listener until `stop` is ready.
+/// Serves HTTP on the listener until `stop` is ready.
 pub async fn host(listener: TcpListener, options: Options, shared: Shared, stop: impl Future<Output = ()>) {
-    let (tx, mut opened) = mpsc::channel(BACKLOG);
-    let take = async {
-        let mut sessions = JoinSet::new();
-        while let Some(front) = opened.recv().await {
-            while sessions.try_join_next().is_some() {}
-            let (link, port) = Link::pair();
-            sessions.spawn(serve(port, shared.clone()));
-            let session = Session::new(Config::default());
-            sessions.spawn(async {
-                bridge::run(front, link, session, pending::<()>(), Duration::ZERO).await;
-            });
-        }
-    };
-    tokio::join!(server::serve(listener, options, tx, stop), take);
+    let (links, opened) = mpsc::channel(BACKLOG);
+    tokio::join!(server::serve(listener, options, links, stop), take(opened, shared));
+}
+
+/// Serves a Unix socket until `stop` is ready.
+pub async fn host_unix(
+    listener: unix::Listener,
+    options: unix::Options,
+    shared: Shared,
+    stop: impl Future<Output = ()>,
+) {
+    let (links, opened) = mpsc::channel(BACKLOG);
+    tokio::join!(unix::serve(listener, options, links, stop), take(opened, shared));
+}
+
+/// Serves every session that comes, until the front has ended.
+async fn take(mut opened: mpsc::Receiver<Link>, shared: Shared) {
+    let mut sessions = JoinSet::new();
+    while let Some(front) = opened.recv().await {
+        while sessions.try_join_next().is_some() {}
+        let (link, port) = Link::pair();
+        sessions.spawn(serve(port, shared.clone()));
+        let session = Session::new(Config::default());
+        sessions.spawn(async {
+            bridge::run(front, link, session, pending::<()>(), Duration::ZERO).await;
+        });
+    }
 }

@@ -31,7 +31,7 @@ use tokio::task::{AbortHandle, JoinError, JoinSet};
 use crate::link::Port;
 use args::Args;
 use call::{Answer, Ask, Call};
-pub use host::host;
+pub use host::{host, host_unix};
 use initialize::Client;
 use logging::Level;
 use outbox::{Gone, Outbox};
@@ -232,7 +232,6 @@ impl Session {
         if self.running.len() >= MOST_CALLS {
             return Err(Fault::Upstream(format!("a session may have {MOST_CALLS} calls running")).into());
         }
-        self.shared.count_call();
         let call = Call {
             id: id.clone(),
             token,
@@ -242,6 +241,7 @@ impl Session {
             outbox: self.outbox.clone(),
             ask: self.ask.clone(),
             shared: self.shared.clone(),
+            _running: self.shared.start_call(),
         };
         let handle = self.calls.spawn(async move { tools::call(&call, &name, &args).await });
         self.running.insert(id.clone(), handle);

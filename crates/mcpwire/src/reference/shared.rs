@@ -40,6 +40,7 @@ struct Inner {
     instance: String,
     sessions: AtomicU64,
     calls: AtomicU64,
+    running: AtomicU64,
     book: Mutex<Book>,
     changes: broadcast::Sender<Change>,
 }
@@ -97,6 +98,7 @@ impl Shared {
             instance: format!("{:016x}", fastrand::u64(..)),
             sessions: AtomicU64::new(0),
             calls: AtomicU64::new(0),
+            running: AtomicU64::new(0),
             book: Mutex::default(),
             changes: broadcast::Sender::new(CHANGE_DEPTH),
         }))
@@ -119,6 +121,11 @@ impl Shared {
     /// How many tool calls were started so far.
     pub fn calls(&self) -> u64 {
         self.0.calls.load(Ordering::Relaxed)
+    }
+
+    /// How many tool calls are under way.
+    pub fn running(&self) -> u64 {
+        self.0.running.load(Ordering::Relaxed)
     }
 
     /// The value of a named counter, which the `count` tool raises.
@@ -170,8 +177,11 @@ impl Shared {
         raise(&mut self.book().counters, name)
     }
 
-    pub(super) fn count_call(&self) {
+    /// Notes that a tool call begins; it is under way until what this gives is dropped.
+    pub(super) fn start_call(&self) -> Running {
         self.0.calls.fetch_add(1, Ordering::Relaxed);
+        self.0.running.fetch_add(1, Ordering::Relaxed);
+        Running(self.clone())
     }
 
     /// Gives the number of a new session.
@@ -190,6 +200,16 @@ impl Shared {
 
     fn book(&self) -> MutexGuard<'_, Book> {
         self.0.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Held by a tool call for as long as it is under way.
+#[derive(Debug)]
+pub(super) struct Running(Shared);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.0.running.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

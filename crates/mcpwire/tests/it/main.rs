@@ -6,6 +6,8 @@ mod child;
 mod connect;
 mod curl;
 mod docs;
+mod sharp;
 mod support;
+mod table;
 mod tidy;
 mod unix;

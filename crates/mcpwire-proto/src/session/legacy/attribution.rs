@@ -33,7 +33,7 @@ impl Tokens {
 
 impl Session {
     pub(super) fn attribute(&self, lane: Lane, message: &Message) -> Lane {
-        let Some(method) = message.method().filter(|_| lane == Lane::Main) else { return lane };
+        let Some(method) = message.method().filter(|_| lane == Lane::Unsorted) else { return lane };
         let request = match &**method {
             method::PROGRESS => meta::progress_token(message).and_then(|token| self.tokens.0.get(&token)),
             method::TOOLS_LIST_CHANGED
@@ -47,7 +47,7 @@ impl Session {
 
     /// The client's one request that is under way.
     fn only_request(&self) -> Option<&Id> {
-        let sent = self.owed.iter().filter(|(_, owed)| owed.to == Creditor::Client && !owed.held && !owed.cancelled);
+        let sent = self.owed.iter().filter(|(_, owed)| owed.to == Creditor::Client && !owed.held);
         let mut sent = sent.map(|(id, _)| id);
         let first = sent.next()?;
         sent.next().is_none().then_some(first)
@@ -60,6 +60,7 @@ mod tests {
 
     use super::super::{Config, Effect};
     use super::*;
+    use crate::Packet;
 
     #[allow(clippy::disallowed_methods, reason = "any instant will do")]
     fn lane_of(in_flight: &[(u64, &str)], said: &str) -> Lane {
@@ -68,7 +69,8 @@ mod tests {
         for (id, params) in in_flight {
             session.handle_client(Message::request(&Id::from(*id), method::TOOLS_CALL, Some(params)), now);
         }
-        session.handle_server(Message::parse(said.to_owned().into()).unwrap().into(), now);
+        let message = Message::parse(said.to_owned().into()).unwrap();
+        session.handle_server(Packet { lane: Lane::Unsorted, message }, now);
         let mut told = None;
         while let Some(effect) = session.poll_effect() {
             if let Effect::ToClient(packet) = effect {

@@ -25,6 +25,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use serde::Deserialize;
 
 use self::attribution::Tokens;
 use self::memory::Memory;
@@ -47,7 +48,7 @@ pub struct Config {
     pub timeout: Option<Duration>,
     /// The most requests owed to the client at once.
     pub max_in_flight: usize,
-    /// Whether to find out to which request a message of the server belongs, because its transport cannot tell.
+    /// Whether to find out to which request a message of the server belongs where its transport cannot tell.
     pub attribute: bool,
     /// For the jitter between tries.
     pub seed: u64,
@@ -139,7 +140,6 @@ struct Owed {
     repeated: bool,
     /// It was sent a second time because its session was lost.
     reopened: bool,
-    cancelled: bool,
     /// When to give up waiting for an unreachable server.
     give_up: Option<Instant>,
     /// When to give up on a silent server.
@@ -217,7 +217,7 @@ impl Session {
 
     /// How many answers the client still waits for.
     pub fn owed_to_client(&self) -> usize {
-        self.owed.iter().filter(|(_, owed)| owed.to == Creditor::Client && !owed.cancelled).count()
+        self.owed.iter().filter(|(_, owed)| owed.to == Creditor::Client).count()
     }
 
     pub fn handle_client(&mut self, message: Message, now: Instant) {
@@ -296,20 +296,19 @@ impl Session {
         self.send_again(id, now);
     }
 
+    /// A cancelled request is owed nothing any more: servers need not answer it (2025-11-25, Cancellation), and an answer
+    /// that comes nevertheless is one that the client does not expect.
     fn cancel(&mut self, notification: Message, now: Instant) {
         let id = meta::cancelled_request(&notification);
-        if let Some(id) = &id {
-            if self.owed.entry(id).is_some_and(|owed| owed.held && !owed.message.is(method::INITIALIZE)) {
-                // The server never saw the request, so there is nothing to cancel and nobody to answer.
-                self.owed.settle(id);
-                self.held.retain(|held| !(held.is_request() && held.id() == Some(id)));
-                return;
-            }
-            if let Some(owed) = self.owed.entry(id) {
-                if owed.message.is(method::INITIALIZE) {
-                    return tracing::debug!(target: "bridge", "dropped {notification}: a handshake cannot be cancelled");
-                }
-                owed.cancelled = true;
+        let owed = id.as_ref().and_then(|id| self.owed.entry(id));
+        if owed.is_some_and(|owed| owed.to != Creditor::Client || owed.message.is(method::INITIALIZE)) {
+            return tracing::debug!(target: "bridge", "dropped {notification}: this cannot be cancelled");
+        }
+        if let Some((id, owed)) = id.and_then(|id| self.owed.settle(&id)) {
+            self.tokens.forget(&owed.message);
+            if owed.held {
+                // The server never saw the request: there is nothing to cancel.
+                return self.held.retain(|held| !(held.is_request() && held.id() == Some(&id)));
             }
         }
         self.forward(notification, now);
@@ -396,14 +395,14 @@ impl Session {
     fn fail_with(&mut self, id: &Id, error: Message) {
         let Some((id, owed)) = self.owed.settle(id) else { return };
         self.tokens.forget(&owed.message);
-        if owed.to == Creditor::Client && !owed.cancelled {
+        if owed.to == Creditor::Client {
             self.tell_client(error.with_id(&id));
         }
         if owed.held {
             self.held.retain(|held| !(held.is_request() && held.id() == Some(&id)));
         }
         if owed.to == Creditor::Client && owed.message.is(method::INITIALIZE) {
-            self.close("initialize failed");
+            self.close(error_text(&error).as_deref().unwrap_or("initialize failed"));
         }
     }
 
@@ -416,6 +415,15 @@ impl Session {
     }
 }
 
+/// What an error response says.
+fn error_text(response: &Message) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Error {
+        message: String,
+    }
+    response.read().map(|error: Error| error.message)
+}
+
 impl Owed {
     fn new(message: Message, to: Creditor) -> Owed {
         Owed {
@@ -425,7 +433,6 @@ impl Owed {
             held: false,
             repeated: false,
             reopened: false,
-            cancelled: false,
             give_up: None,
             deadline: None,
         }

@@ -52,12 +52,12 @@ impl Session {
 
     fn request_failed(&mut self, id: &Id, failure: Failure, now: Instant) {
         let Some(owed) = self.owed.entry(id) else { return };
-        if owed.to == Creditor::Client && !owed.cancelled {
+        if owed.to == Creditor::Client {
             return self.client_request_failed(id, failure, now);
         }
         let Some((_, owed)) = self.owed.settle(id) else { return };
         match (owed.to, failure) {
-            (Creditor::Client, _) => {} // cancelled: nobody waits for it
+            (Creditor::Client, _) => {} // seen to above
             (Creditor::Reopening, Failure::Unreachable(why) | Failure::Interrupted(why)) => {
                 self.wait(&why, Then::Reopen, now);
             }

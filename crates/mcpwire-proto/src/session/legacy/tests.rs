@@ -384,3 +384,18 @@ fn a_server_that_dies_while_it_is_waited_for_gets_a_handshake_first() {
     rig.answer(0);
     assert!(rig.at_server[0].is(method::TOOLS_CALL));
 }
+
+#[test]
+fn cancelled_requests_that_are_never_answered_leave_nothing_behind() {
+    let mut rig = Rig::new(Config { max_in_flight: 2, ..Config::default() });
+    for id in 0..10 {
+        rig.request(id, method::TOOLS_CALL);
+        let params = format!(r#"{{"requestId":{id}}}"#);
+        rig.client(Message::notification(method::CANCELLED, Some(&params)));
+    }
+    let calls = rig.at_server.iter().filter(|message| message.is(method::TOOLS_CALL)).count();
+    assert_eq!((calls, rig.at_client.len()), (10, 0));
+    // An answer that comes nevertheless is not passed on.
+    rig.answer(0);
+    assert_eq!(rig.at_client.len(), 0);
+}

@@ -148,8 +148,9 @@ async fn counters_and_info_span_sessions() {
     assert_eq!(two.call("count", json!({})).await["structuredContent"]["value"], 1);
     assert_eq!((shared.counter("a"), shared.counter("none")), (2, 0));
     let expected = json!({
-        "instance": shared.instance(), "starts": 3, "calls": 4, "sessions": 2,
-        "session": 2, "client": "test", "protocolVersion": "2025-06-18",
+        "instance": shared.instance(), "starts": 3, "process": std::process::id(),
+        "calls": 4, "running": 1, "sessions": 2, "session": 2,
+        "client": "test", "protocolVersion": "2025-06-18",
     });
     assert_eq!(two.call("info", json!({})).await["structuredContent"], expected);
     assert_ne!(shared.instance(), Shared::default().instance());

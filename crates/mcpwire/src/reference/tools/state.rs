@@ -22,7 +22,7 @@ pub(super) fn tools() -> Vec<Value> {
             json!({ "name": { "type": "string" } }),
             &[],
         ),
-        tool("info", "Tells which server this is, how often it was started, and what it did so far", json!({}), &[]),
+        tool("info", "Tells which server this is, how often it was started, and what it did and does", json!({}), &[]),
         tool(
             "touch",
             "Changes a resource; sessions that watch it are told",
@@ -46,7 +46,9 @@ pub(super) fn info(call: &Call) -> Value {
     content::structured(json!({
         "instance": call.shared.instance(),
         "starts": call.shared.settings().starts,
+        "process": std::process::id(),
         "calls": call.shared.calls(),
+        "running": call.shared.running(),
         "sessions": call.shared.sessions(),
         "session": call.session,
         "client": call.client.name,

@@ -2,7 +2,7 @@
 
 use mcpwire_proto::frame::line::Line;
 use mcpwire_proto::message::split_batch;
-use mcpwire_proto::{Fault, Message};
+use mcpwire_proto::{Fault, Lane, Message, Packet};
 use tokio::sync::mpsc;
 
 use super::{TO_CLIENT, log};
@@ -61,7 +61,7 @@ impl Sieve {
     }
 
     async fn send(&self, message: Message) {
-        let _ = self.events.send(Event::Packet(message.into())).await;
+        let _ = self.events.send(Event::Packet(Packet { lane: Lane::Unsorted, message })).await;
     }
 
     fn skip(&mut self, text: &[u8], fault: &Fault) {

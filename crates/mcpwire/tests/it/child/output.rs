@@ -71,3 +71,15 @@ async fn messages_are_logged_when_asked_for() {
     assert!(log.contains("[DEBUG] [wire] server -> client result id=1"), "{log}");
     assert!(!log.contains("hello"), "payloads are not logged:\n{log}");
 }
+
+#[tokio::test]
+async fn a_program_that_reports_progress_is_not_timed_out() {
+    let mut client = connected(&["--timeout", "1s"]).await;
+    let params = json!({"name": "progress", "arguments": {"steps": 15, "ms": 100}, "_meta": {"progressToken": "t"}});
+    client.request(1, "tools/call", params).await;
+    for step in 1..=15 {
+        assert_eq!(client.message().await["params"]["progress"], step);
+    }
+    assert_eq!(client.message().await["result"]["content"][0]["text"], "Took 15 steps.");
+    client.finish().await;
+}

@@ -1,6 +1,10 @@
-//! What the tests are made of: a scripted HTTP server, and the binary on pipes.
+//! What the tests are made of: a scripted HTTP server, the binary on pipes, and an MCP client.
 
+pub mod ask;
+pub mod client;
+pub mod proc;
 pub mod process;
+pub mod reach;
 pub mod scratch;
 pub mod script;
 

@@ -109,6 +109,11 @@ impl Mcpwire {
         self.request(id, "tools/call", json!({"name": tool, "arguments": arguments})).await;
     }
 
+    /// The number of the process.
+    pub fn id(&self) -> u32 {
+        self.child.id().expect("still running")
+    }
+
     pub fn close_stdin(&mut self) {
         self.stdin = None;
     }

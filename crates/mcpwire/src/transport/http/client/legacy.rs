@@ -235,7 +235,7 @@ async fn pass_on(endpoint: &Endpoint, stream: &Stream, data: Bytes) {
                     stream.settle(message.id());
                 }
                 stream::note_version(endpoint, &message);
-                endpoint.emit(Lane::Main, message).await;
+                endpoint.emit(Lane::Unsorted, message).await;
             }
             Err(rejected) => tracing::warn!(target: "http", "skipped what the server sent: {}", rejected.fault),
         }

@@ -1,6 +1,5 @@
 //! What a session does because time passes: streams begin and end, events expire, idle sessions end.
 
-use mcpwire_proto::{Id, Message, code};
 use tokio::time::Instant;
 
 use super::{Context, Session};
@@ -12,7 +11,6 @@ impl Session {
     pub(super) fn ring(&mut self) {
         let now = Instant::now();
         self.turn_streams(now);
-        self.give_up(now);
         let (main, exchanges) = (&self.main, &self.exchanges);
         self.log.expire(self.options.resume_within, |id| match id.stream {
             MAIN => !main.was_handed(id.sequence),
@@ -45,23 +43,11 @@ impl Session {
         }
     }
 
-    /// Answers requests that were cancelled and that the server does not answer.
-    fn give_up(&mut self, now: Instant) {
-        let due = self.owed.iter().filter(|(_, owed)| owed.give_up.is_some_and(|at| at <= now));
-        let due: Vec<Id> = due.map(|(id, _)| id.clone()).collect();
-        for id in due {
-            self.answer(&id, &Message::error(Some(&id), code::INTERNAL_ERROR, "the request was cancelled"));
-        }
-    }
-
     /// Computed anew only when the alarm rings: in between it is only ever brought forward.
     fn next_alarm(&mut self, now: Instant) -> Instant {
         let mut next = self.seen + self.options.session_idle;
         if !self.log.is_empty() {
             next = next.min(now + self.options.resume_within);
-        }
-        for owed in self.owed.values() {
-            next = owed.give_up.map_or(next, |at| next.min(at));
         }
         let close_after = self.options.close_stream_after.filter(|_| self.primes());
         for exchange in self.exchanges.values_mut() {

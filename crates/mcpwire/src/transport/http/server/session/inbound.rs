@@ -1,25 +1,17 @@
 //! What the client sends: messages for the server, and requests to listen.
 
-use std::time::Duration;
-
 use http::StatusCode;
-use mcpwire_proto::{Fault, Id, Kind, Message, method};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use mcpwire_proto::{Fault, Id, Kind, Message, code, meta, method};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use super::{Manner, Owed, Post, Session};
+use super::{FIRST, Manner, Post, Session};
 use crate::link::Event;
 use crate::transport::http::server::Stage;
 use crate::transport::http::server::answer::{Answer, Refusal};
 use crate::transport::http::server::exchange::{Exchange, join};
 use crate::transport::http::server::log::{EventId, MAIN};
 use crate::transport::http::server::stream;
-
-/// How long a server may take to answer a request that was cancelled before we do. It need not answer at all
-/// (2025-11-25, Cancellation), but the HTTP request must end.
-const CANCEL_GRACE: Duration = Duration::from_secs(1);
 
 impl Session {
     pub(super) fn post(&mut self, post: Post) {
@@ -28,6 +20,7 @@ impl Session {
         let mut refused = None;
         let mut answers = post.rejected;
         let mut owed = 0;
+        let mut cancelled = Vec::new();
         for message in post.messages {
             if let Kind::Request { id, .. } = message.kind() {
                 if let Some((status, fault)) = self.refuses(id) {
@@ -35,10 +28,10 @@ impl Session {
                     refused = Some(Refusal::fault(status, Some(id), &fault));
                     continue;
                 }
-                self.owed.insert(id.clone(), Owed { stream, give_up: None });
+                self.owed.insert(id.clone(), stream);
                 owed += 1;
             } else if message.is(method::CANCELLED) {
-                self.cancel(&message);
+                cancelled.extend(meta::cancelled_request(&message));
             }
             self.outbox.push_back(message);
         }
@@ -54,6 +47,8 @@ impl Session {
             _ if answers.is_empty() => post.reply.send(Answer::Accepted),
             _ => post.reply.send(Answer::Json(join(answers, post.batch))),
         };
+        // Now that every request of this POST has its exchange, too: a batch may cancel its own.
+        cancelled.iter().for_each(|id| self.cancel(id));
         self.flush();
     }
 
@@ -79,17 +74,17 @@ impl Session {
         })
     }
 
-    fn cancel(&mut self, message: &Message) {
-        #[derive(Deserialize)]
-        struct Cancelled<'a> {
-            #[serde(rename = "requestId", borrow)]
-            request_id: &'a RawValue,
-        }
-        let id = message.read::<Cancelled<'_>>().and_then(|c| Id::from_json(c.request_id.get()));
-        let give_up = Instant::now() + CANCEL_GRACE;
-        if let Some(owed) = id.and_then(|id| self.owed.get_mut(&id)) {
-            owed.give_up = Some(give_up);
-            self.wake_by(Some(give_up));
+    /// A cancelled request gets no answer from the server (2025-11-25, Cancellation), but the POST that brought it must
+    /// end. On one stream for all there is nothing to end.
+    fn cancel(&mut self, id: &Id) {
+        match self.owed.get(id) {
+            Some(&MAIN) => {
+                self.owed.remove(id);
+                self.drain_if_due();
+            }
+            // A handshake cannot be cancelled.
+            None | Some(&FIRST) => {}
+            Some(_) => self.answer(id, &Message::error(Some(id), code::INTERNAL_ERROR, "the request was cancelled")),
         }
     }
 

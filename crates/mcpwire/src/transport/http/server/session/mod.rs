@@ -100,14 +100,6 @@ enum Input {
     Ended,
 }
 
-/// Where a request's messages go.
-#[derive(Debug)]
-struct Owed {
-    stream: u64,
-    /// When to give up on an answer, if the client cancelled the request.
-    give_up: Option<Instant>,
-}
-
 #[derive(Debug)]
 pub(super) struct Session {
     options: Arc<Options>,
@@ -119,8 +111,8 @@ pub(super) struct Session {
     version: Arc<OnceLock<String>>,
     /// Messages that the server had no room for yet. No command is taken while there are any.
     outbox: VecDeque<Message>,
-    /// Who is still owed an answer.
-    owed: HashMap<Id, Owed>,
+    /// The requests that are owed an answer, each with the stream it goes to.
+    owed: HashMap<Id, u64>,
     exchanges: HashMap<u64, Exchange>,
     main: Feed,
     log: EventLog,
@@ -212,6 +204,13 @@ impl Session {
     fn drain(&mut self) {
         if self.owed.is_empty() || !self.has_one_stream() {
             self.main.detach();
+        }
+    }
+
+    /// An answer less is owed: that may have been the last one.
+    fn drain_if_due(&mut self) {
+        if *self.stage.borrow() == Stage::Draining {
+            self.drain();
         }
     }
 

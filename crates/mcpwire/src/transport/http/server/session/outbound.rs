@@ -4,8 +4,7 @@ use mcpwire_proto::version::V2025_03_26;
 use mcpwire_proto::{Id, Kind, Lane, Message, Packet};
 use serde::Deserialize;
 
-use super::{FIRST, Owed, Session};
-use crate::transport::http::server::Stage;
+use super::{FIRST, Session};
 use crate::transport::http::server::log::MAIN;
 
 impl Session {
@@ -20,12 +19,12 @@ impl Session {
             return;
         }
         let stream = match &lane {
-            Lane::Request(id) => self.owed.get(id).map_or(MAIN, |owed| owed.stream),
+            Lane::Request(id) => self.owed.get(id).copied().unwrap_or(MAIN),
             // A question that nobody can be asked on the main stream goes to the newest call that may be behind it.
-            Lane::Main if message.is_request() && !self.main.is_attached() => {
-                self.owed.values().map(|owed| owed.stream).max().unwrap_or(MAIN)
+            Lane::Main | Lane::Unsorted if message.is_request() && !self.main.is_attached() => {
+                self.owed.values().copied().max().unwrap_or(MAIN)
             }
-            Lane::Main => MAIN,
+            Lane::Main | Lane::Unsorted => MAIN,
         };
         let told = self.exchange(stream).is_some_and(|(exchange, mut context)| exchange.tell(&message, &mut context));
         if !told {
@@ -35,7 +34,7 @@ impl Session {
     }
 
     pub(super) fn answer(&mut self, id: &Id, message: &Message) {
-        let Some(Owed { stream, .. }) = self.owed.remove(id) else {
+        let Some(stream) = self.owed.remove(id) else {
             tracing::debug!(target: "http", %id, "the server answered a request that is owed no answer");
             return;
         };
@@ -54,9 +53,7 @@ impl Session {
                 }
             }
         }
-        if *self.stage.borrow() == Stage::Draining {
-            self.drain();
-        }
+        self.drain_if_due();
         self.wake_for_streams();
     }
 

@@ -45,6 +45,20 @@ async fn everything_comes_on_the_one_stream() {
 }
 
 #[tokio::test]
+async fn a_cancelled_request_gets_no_answer() {
+    let mut rig = Rig::start(options()).await;
+    let (mut stream, endpoint, mut server) = connect(&mut rig).await;
+    assert_eq!(post(rig.client(), &endpoint, &call(1)).await.status, 202);
+    let id = server.request().await;
+    let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+    assert_eq!(post(rig.client(), &endpoint, cancel).await.status, 202);
+    assert!(server.message().await.is("notifications/cancelled"));
+    server.answer(&id, "{}").await;
+    server.notify(Lane::Main, "notifications/main").await;
+    assert_eq!(stream.message().await.1["method"], "notifications/main");
+}
+
+#[tokio::test]
 async fn the_session_ends_with_its_stream() {
     let mut rig = Rig::start(options()).await;
     let (stream, endpoint, mut server) = connect(&mut rig).await;

@@ -230,6 +230,17 @@ async fn a_cancelled_request_that_gets_no_answer_ends() {
 }
 
 #[tokio::test]
+async fn a_batch_may_cancel_a_request_of_its_own() {
+    let mut rig = Rig::start(Options::default()).await;
+    let (client, mut server) = rig.session("2025-03-26").await;
+    let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+    let reply = within(client.post(format!("[{},{cancel}]", call(1)))).await;
+    assert!(reply.json().await[0]["error"]["message"].as_str().unwrap().contains("cancelled"));
+    server.request().await;
+    assert!(server.message().await.is("notifications/cancelled"));
+}
+
+#[tokio::test]
 async fn malformed_bodies_are_answered_and_the_session_goes_on() {
     let mut rig = Rig::start(Options::default()).await;
     let (client, mut server) = rig.session("2025-06-18").await;

@@ -1,0 +1,53 @@
+//! Ways to reach a front: links made by our own transports.
+
+use std::time::Duration;
+
+use http::HeaderMap;
+use mcpwire::link::Link;
+use mcpwire::transport::child::{self, Closing};
+use mcpwire::transport::http::client::{self, Tls, Transport};
+use mcpwire::transport::unix;
+use mcpwire_proto::frame::DEFAULT_LIMIT;
+use tokio::task::JoinHandle;
+
+pub const MCPWIRE: &str = env!("CARGO_BIN_EXE_mcpwire");
+
+/// The binary with these arguments, on its stdin and stdout.
+pub fn stdio(args: &[String]) -> (Link, JoinHandle<()>) {
+    child::connect(child::Options {
+        name: "mcpwire".into(),
+        program: MCPWIRE.into(),
+        args: args.iter().map(Into::into).collect(),
+        env: Vec::new(),
+        cwd: None,
+        max_message: DEFAULT_LIMIT,
+        closing: Closing::default(),
+        guard: None,
+    })
+}
+
+pub fn http(url: &str) -> (Link, JoinHandle<()>) {
+    dial(url, Transport::Streamable)
+}
+
+pub fn sse(url: &str) -> (Link, JoinHandle<()>) {
+    dial(url, Transport::Sse)
+}
+
+/// The socket at this path.
+pub fn unix(path: &str) -> (Link, JoinHandle<()>) {
+    unix::connect(path.into(), DEFAULT_LIMIT)
+}
+
+fn dial(url: &str, transport: Transport) -> (Link, JoinHandle<()>) {
+    let options = client::Options {
+        url: url.parse().expect("a URL"),
+        transport,
+        headers: HeaderMap::new(),
+        tls: Tls::default(),
+        proxy: None,
+        max_message: DEFAULT_LIMIT,
+        resume_for: Duration::from_secs(5),
+    };
+    client::connect(options).expect("plain http needs no settings")
+}
