@@ -17,8 +17,10 @@ impl Reply {
         self.headers.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
     }
 
+    /// The answer: the body, or the last event of a stream.
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.body).unwrap_or_else(|e| panic!("not JSON: {e}: {}", self.body))
+        let data = self.body.lines().rev().find_map(|line| line.strip_prefix("data: "));
+        serde_json::from_str(data.unwrap_or(&self.body)).unwrap_or_else(|e| panic!("not JSON: {e}: {}", self.body))
     }
 }
 
