@@ -12,20 +12,24 @@ pub struct OneCore {
 }
 
 impl OneCore {
-    pub fn hold(server: u32) -> Result<Self> {
+    pub fn hold(server: Option<u32>) -> Result<Self> {
         let before = sched_getaffinity(None).context("cannot read which cores we may use")?;
         let core = (0..CpuSet::MAX_CPU).find(|core| before.is_set(*core)).context("no core to run on")?;
         let mut one = CpuSet::new();
         one.set(core);
-        let held = Self { server: Pid::from_raw(i32::try_from(server)?), before };
+        let server = server.map(i32::try_from).transpose()?.and_then(Pid::from_raw);
+        let held = Self { server, before };
         held.set(&one)?;
         Ok(held)
     }
 
-    /// Children inherit our own set; the server, which has one working thread, is told separately.
+    /// Children inherit our own set; a server that runs already, and has one working thread, is told separately.
     fn set(&self, cores: &CpuSet) -> Result<()> {
         sched_setaffinity(None, cores).context("cannot choose our cores")?;
-        sched_setaffinity(self.server, cores).context("cannot choose the server's cores")
+        match self.server {
+            Some(server) => sched_setaffinity(Some(server), cores).context("cannot choose the server's cores"),
+            None => Ok(()),
+        }
     }
 }
 

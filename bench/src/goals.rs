@@ -2,18 +2,6 @@
 
 use serde::Serialize;
 
-use crate::summary::{Calls, Summary};
-
-pub const START_MS: f64 = 10.0;
-pub const P50_OVER_BARE: f64 = 1.5;
-pub const FLOOD_OVER_BARE: f64 = 0.8;
-pub const FLOOD_OVER_NODE: f64 = 20.0;
-pub const RESIDENT_MB: f64 = 10.0;
-/// What still counts as flat: the kernel's own count is not exact, and idle connections come and go.
-pub const FLAT_MB: f64 = 1.0;
-pub const COPIES: f64 = 3.0;
-pub const BINARY_MB: f64 = 15.0;
-
 #[derive(Serialize)]
 pub struct Goal {
     pub what: String,
@@ -23,53 +11,23 @@ pub struct Goal {
     pub reached: Option<bool>,
 }
 
-/// Every goal in turn. A comparison of calls counts only if it holds on one core and on all cores.
-pub fn check(summaries: &[Summary], binary_mb: Option<f64>) -> Vec<Goal> {
-    let by_name = |name: &str| summaries.iter().find(|summary| summary.name == name && summary.fault.is_none());
-    let mcpwire = by_name("mcpwire");
-    let versus = |name: &str, ratio: fn(&Calls, &Calls) -> f64| -> Option<[f64; 2]> {
-        let (ours, theirs) = (mcpwire?, by_name(name)?);
-        Some([ratio(&ours.one_core, &theirs.one_core), ratio(&ours.all_cores, &theirs.all_cores)])
-    };
-    let p50 = |ours: &Calls, theirs: &Calls| ours.p50_us / theirs.p50_us;
-    let flood = |ours: &Calls, theirs: &Calls| ours.per_second / theirs.per_second;
-    let memory = mcpwire.map(|mcpwire| &mcpwire.memory);
-
-    vec![
-        at_most("initialize answered after process start", START_MS, "ms", mcpwire.map(|mcpwire| mcpwire.start_ms)),
-        ratios("sequential p50, of bare's", versus("bare", p50), At::Most(P50_OVER_BARE)),
-        ratios("sequential p50, of rmcp's", versus("rmcp-proxy", p50), At::Most(1.0)),
-        ratios("sequential p50, of rmcp's when tuned", versus("rmcp-tuned", p50), At::Most(1.0)),
-        ratios("64 in flight, of bare's", versus("bare", flood), At::Least(FLOOD_OVER_BARE)),
-        ratios("64 in flight, of mcp-remote's", versus("mcp-remote", flood), At::Least(FLOOD_OVER_NODE)),
-        at_most("resident after 20,000 calls", RESIDENT_MB, "MB", memory.and_then(|m| Some(m.last()?.resident))),
-        at_most(
-            "resident growth from 2,000 to 20,000 calls",
-            FLAT_MB,
-            "MB",
-            memory.and_then(|m| Some(m.last()?.resident - m.first()?.resident)),
-        ),
-        at_most("copies of an 8 MB answer in memory", COPIES, "", mcpwire.and_then(|mcpwire| mcpwire.big_copies)),
-        at_most("release binary", BINARY_MB, "MB", binary_mb),
-    ]
-}
-
 #[derive(Clone, Copy)]
-enum At {
+pub enum At {
     Most(f64),
     Least(f64),
 }
 
-fn at_most(what: &str, limit: f64, unit: &str, got: Option<f64>) -> Goal {
+pub fn at_most(what: &str, limit: f64, unit: &str, got: Option<f64>) -> Goal {
     Goal {
         what: what.to_string(),
         wanted: format!("<= {limit} {unit}").trim_end().to_string(),
-        got: got.map_or_else(|| "not measured".to_string(), |got| format!("{got:.2} {unit}").trim_end().to_string()),
+        got: got.map_or_else(not_measured, |got| format!("{got:.2} {unit}").trim_end().to_string()),
         reached: got.map(|got| got <= limit),
     }
 }
 
-fn ratios(what: &str, got: Option<[f64; 2]>, at: At) -> Goal {
+/// A comparison of calls, on one core and on all cores: it counts as reached only if it holds both ways.
+pub fn ratios(what: &str, got: Option<[f64; 2]>, at: At) -> Goal {
     let wanted = match at {
         At::Most(limit) => format!("<= {limit} x"),
         At::Least(limit) => format!(">= {limit} x"),
@@ -81,10 +39,11 @@ fn ratios(what: &str, got: Option<[f64; 2]>, at: At) -> Goal {
     Goal {
         what: what.to_string(),
         wanted,
-        got: got.map_or_else(
-            || "not measured".to_string(),
-            |[one, all]| format!("{one:.2} x on one core, {all:.2} x on all"),
-        ),
+        got: got.map_or_else(not_measured, |[one, all]| format!("{one:.2} x on one core, {all:.2} x on all")),
         reached: got.map(|both| both.into_iter().all(holds)),
     }
+}
+
+pub fn not_measured() -> String {
+    "not measured".to_string()
 }

@@ -1,4 +1,5 @@
 //! Who is still owed an answer: every request gets a number and a text of its own, and both must come back once.
+//! Clients number their requests alike, so the text names the client, too.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -6,8 +7,14 @@ use std::collections::HashSet;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
+/// Parameters of the request that opens a session.
+pub const INITIALIZE: &str =
+    r#"{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}"#;
+pub const INITIALIZED: &[u8] = b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
+
 #[derive(Default)]
 pub struct Ledger {
+    client: usize,
     last: u64,
     owed: HashSet<u64>,
     answered: u64,
@@ -34,6 +41,10 @@ struct Content<'a> {
 }
 
 impl Ledger {
+    pub fn of_client(client: usize) -> Self {
+        Self { client, ..Self::default() }
+    }
+
     pub fn owed(&self) -> usize {
         self.owed.len()
     }
@@ -45,9 +56,10 @@ impl Ledger {
     /// A new request for the `echo` tool, as a line.
     pub fn echo(&mut self, line: &mut Vec<u8>) -> u64 {
         let id = self.open();
+        let client = self.client;
         line.extend_from_slice(
             format!(
-                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{"text":"call {id}"}}}}}}"#
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{"text":"call {client}.{id}"}}}}}}"#
             )
             .as_bytes(),
         );
@@ -69,7 +81,9 @@ impl Ledger {
         };
         let text = message.result.as_ref().and_then(|result| result.content.first()).map(|content| &content.text);
         let text = text.with_context(|| format!("the answer to {id} holds no text"))?;
-        if text.strip_prefix("call ").and_then(|number| number.parse().ok()) != Some(id) {
+        let numbers = text.strip_prefix("call ").and_then(|numbers| numbers.split_once('.'));
+        if numbers.map(|(client, call)| (client.parse().ok(), call.parse().ok())) != Some((Some(self.client), Some(id)))
+        {
             bail!("the answer to {id} holds the text of another: {:.40}", text);
         }
         Ok(Some(id))
@@ -126,22 +140,23 @@ mod tests {
     #[test]
     fn the_right_answers_settle_in_any_order() {
         let mut ledger = owing_two();
-        assert_eq!(ledger.settle(&answer(2, "call 2")).ok(), Some(Some(2)));
-        assert_eq!(ledger.settle(&answer(1, "call 1")).ok(), Some(Some(1)));
+        assert_eq!(ledger.settle(&answer(2, "call 0.2")).ok(), Some(Some(2)));
+        assert_eq!(ledger.settle(&answer(1, "call 0.1")).ok(), Some(Some(1)));
         assert_eq!((ledger.owed(), ledger.answered()), (0, 2));
     }
 
     #[test]
     fn a_second_answer_and_an_answer_to_nobody_are_faults() {
         let mut ledger = owing_two();
-        assert!(ledger.settle(&answer(1, "call 1")).is_ok());
-        assert!(ledger.settle(&answer(1, "call 1")).is_err());
-        assert!(ledger.settle(&answer(7, "call 7")).is_err());
+        assert!(ledger.settle(&answer(1, "call 0.1")).is_ok());
+        assert!(ledger.settle(&answer(1, "call 0.1")).is_err());
+        assert!(ledger.settle(&answer(7, "call 0.7")).is_err());
     }
 
     #[test]
     fn a_wrong_text_an_error_and_noise_are_faults() {
-        assert!(owing_two().settle(&answer(1, "call 2")).is_err());
+        assert!(owing_two().settle(&answer(1, "call 0.2")).is_err());
+        assert!(owing_two().settle(&answer(1, "call 1.1")).is_err());
         assert!(owing_two().settle(br#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no"}}"#).is_err());
         assert!(owing_two().settle(b"starting up").is_err());
     }

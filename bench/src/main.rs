@@ -1,36 +1,34 @@
-//! Runs `mcpwire connect` beside its peers against one fast server and prints what each costs.
+//! Runs mcpwire beside its peers, on its own ground (`connect`) and on theirs (`expose`), and prints what each costs.
 
 mod affinity;
-mod contender;
-mod direct;
+mod connect;
+mod expose;
 mod goals;
 mod ledger;
-mod measure;
 mod memory;
-mod piped;
-mod plan;
+mod places;
+mod processes;
 mod report;
-mod session;
 mod stats;
-mod summary;
+mod turns;
 
 use std::fs;
-use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail, ensure};
-use clap::Parser;
+use anyhow::{Context, Result, ensure};
+use clap::{Parser, ValueEnum};
+use serde::Serialize;
 
-use crate::contender::Places;
-use crate::measure::Server;
-use crate::piped::Piped;
-use crate::report::Report;
-use crate::summary::Summary;
+use crate::places::Places;
 
-/// Measures `mcpwire connect` beside its peers, in one run
+/// Measures mcpwire beside its peers, in one run
 #[derive(Parser)]
 struct Args {
-    /// A short run of at most half a minute
+    /// Which of the two benchmarks [default: both]
+    #[arg(value_enum)]
+    which: Option<Which>,
+    /// A short run: fewer calls and turns
     #[arg(long)]
     quick: bool,
     /// Writes the results to this file as JSON
@@ -39,7 +37,7 @@ struct Args {
     /// Only these contenders
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     only: Vec<String>,
-    /// Adds the ways in which the bare pass-through can read and write its pipes
+    /// Adds the ways in which the bare pass-through of `connect` can read and write its pipes
     #[arg(long)]
     variants: bool,
     /// Shows what the contenders write to stderr
@@ -51,6 +49,22 @@ struct Args {
     /// Where the Node and Python peers are installed [default: interop/.peers]
     #[arg(long, value_name = "DIR")]
     peers: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Which {
+    /// A client's pipe, a bridge, a server on HTTP
+    Connect,
+    /// HTTP clients, a gateway, a server on stdio
+    Expose,
+}
+
+#[derive(Serialize)]
+struct Reports {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connect: Option<connect::Report>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expose: Option<expose::Report>,
 }
 
 fn main() -> ExitCode {
@@ -70,41 +84,42 @@ fn run(args: Args) -> Result<()> {
     let root = exe.ancestors().nth(4).context("the driver was moved out of its target folder")?;
     let places = Places {
         here: here.to_path_buf(),
-        mcpwire: args.mcpwire.unwrap_or_else(|| root.join("target/release/mcpwire")),
-        peers: args.peers.unwrap_or_else(|| root.join("interop/.peers")),
+        mcpwire: args.mcpwire.clone().unwrap_or_else(|| root.join("target/release/mcpwire")),
+        peers: args.peers.clone().unwrap_or_else(|| root.join("interop/.peers")),
+        loopback: root.join("interop/servers/loopback.cjs"),
     };
-    let (mut contenders, mut skipped) = contender::all(&places, args.variants, args.verbose);
-    if !args.only.is_empty() {
-        let known = |name: &String| {
-            contenders.iter().any(|contender| contender.name == *name) || skipped.iter().any(|it| it.name == *name)
-        };
-        if let Some(name) = args.only.iter().find(|name| !known(name)) {
-            bail!("there is no contender {name}");
-        }
-        contenders.retain(|contender| args.only.contains(&contender.name));
-        skipped.retain(|skipped| args.only.contains(&skipped.name));
+    let asked = |which: Which| args.which.is_none_or(|only| only == which);
+    let mut known = Vec::new();
+    if asked(Which::Connect) {
+        known.extend(connect::names(&places, &args));
     }
+    if asked(Which::Expose) {
+        known.extend(expose::names(&places, &args));
+    }
+    places::check_names(&args.only, &known)?;
 
-    let mut server = Piped::spawn(Command::new(here.join("fast-server")))?;
-    let url = String::from_utf8(server.line()?.to_vec())?;
-    let samples = measure::run(&contenders, args.quick, &Server { url, pid: server.pid() });
-
-    let summaries: Vec<Summary> =
-        contenders.iter().zip(samples).map(|(contender, samples)| Summary::of(contender, samples)).collect();
-    let binary_mb = fs::metadata(&places.mcpwire).ok().map(|file| file.len() as f64 / 1e6);
-    let report = Report {
-        cores: std::thread::available_parallelism()?.get(),
-        quick: args.quick,
-        binary_mb,
-        skipped,
-        goals: goals::check(&summaries, binary_mb),
-        contenders: summaries,
-    };
-    print!("{}", report.text());
+    let mut lost = false;
+    let mut reports = Reports { connect: None, expose: None };
+    if asked(Which::Connect) {
+        let report = connect::run(&places, &args)?;
+        println!("== connect: a pipe, a bridge, a fast server on HTTP\n{}", report.text());
+        lost |= report.contenders.iter().any(|summary| summary.name == "mcpwire" && summary.fault.is_some());
+        reports.connect = Some(report);
+    }
+    if asked(Which::Expose) {
+        let report = expose::run(&places, &args)?;
+        println!("== expose: HTTP clients, a gateway, a fast server on stdio\n{}", report.text());
+        lost |= report.contenders.iter().any(|summary| summary.name.starts_with("mcpwire") && summary.fault.is_some());
+        reports.expose = Some(report);
+    }
     if let Some(file) = &args.json {
-        report.write_json(file)?;
+        write_json(file, &reports)?;
     }
-    let lost = report.contenders.iter().any(|summary| summary.name == "mcpwire" && summary.fault.is_some());
     ensure!(!lost, "mcpwire did not answer everything");
     Ok(())
+}
+
+fn write_json(file: &Path, reports: &Reports) -> Result<()> {
+    let text = serde_json::to_string_pretty(reports)? + "\n";
+    fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
 }

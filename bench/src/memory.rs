@@ -22,6 +22,14 @@ impl Memory {
         Ok(Self { resident: field("VmRSS:")?, peak: field("VmHWM:")? })
     }
 
+    /// What is resident now, in MB, counted page by page: `VmRSS` lags behind by some pages for each core.
+    pub fn exact(pid: u32) -> Result<f64> {
+        let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).context("the process is gone")?;
+        let line = rollup.lines().find_map(|line| line.strip_prefix("Rss:")).context("no Rss")?;
+        let kib: f64 = line.trim().trim_end_matches("kB").trim().parse()?;
+        Ok(kib * 1024.0 / 1e6)
+    }
+
     /// Lets the peak start again at what is resident now (proc(5), `clear_refs`).
     pub fn reset_peak(pid: u32) -> Result<()> {
         fs::write(format!("/proc/{pid}/clear_refs"), "5").context("cannot reset the peak")

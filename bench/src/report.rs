@@ -1,124 +1,46 @@
-//! The report for people and the one for programs.
+//! What the reports of both benchmarks have in common.
 
 use std::fmt::Write as _;
-use std::fs;
-use std::path::Path;
 
-use anyhow::{Context, Result};
-use serde::Serialize;
-
-use crate::contender::Skipped;
 use crate::goals::Goal;
-use crate::summary::{Calls, Summary};
+use crate::places::Skipped;
 
-#[derive(Serialize)]
-pub struct Report {
-    pub cores: usize,
-    pub quick: bool,
-    pub binary_mb: Option<f64>,
-    pub skipped: Vec<Skipped>,
-    pub contenders: Vec<Summary>,
-    pub goals: Vec<Goal>,
+pub fn skipped(out: &mut String, skipped: &[Skipped]) {
+    for skipped in skipped {
+        let _ = writeln!(out, "{} is skipped: {}", skipped.name, skipped.why);
+    }
 }
 
-/// What others are compared with.
-const BASE: &str = "bare";
-
-impl Report {
-    pub fn write_json(&self, file: &Path) -> Result<()> {
-        let text = serde_json::to_string_pretty(self)? + "\n";
-        fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))
-    }
-
-    pub fn text(&self) -> String {
-        let mut out = String::new();
-        for skipped in &self.skipped {
-            let _ = writeln!(out, "{} is skipped: {}", skipped.name, skipped.why);
+/// The heading of a table of calls on one core, or on all of them.
+pub fn heading(out: &mut String, all: Option<usize>) {
+    let _ = match all {
+        None => writeln!(out, "\ncalls on one core (work and process switches only; repeatable)"),
+        Some(cores) => {
+            writeln!(out, "\ncalls on all {cores} cores (as in use; depends on what else the machine does)")
         }
-        let _ = writeln!(out, "\ncalls on one core (work and process switches only; repeatable)");
-        self.calls(&mut out, |summary| &summary.one_core);
-        let _ = writeln!(out, "\ncalls on all {} cores (as in use; depends on what else the machine does)", self.cores);
-        self.calls(&mut out, |summary| &summary.all_cores);
-        self.processes(&mut out);
-        self.goals(&mut out);
-        out
-    }
+    };
+}
 
-    /// Those that lost nothing: a contender that did has no numbers worth comparing.
-    fn sound(&self) -> impl Iterator<Item = &Summary> {
-        self.contenders.iter().filter(|summary| summary.fault.is_none())
-    }
-
-    fn base(&self) -> Option<&Summary> {
-        self.sound().find(|summary| summary.name == BASE)
-    }
-
-    fn calls(&self, out: &mut String, pick: fn(&Summary) -> &Calls) {
-        let _ = writeln!(
-            out,
-            "  {:<16} {:>10} {:>8} {:>10} {:>14} {:>8}",
-            "", "p50", "x bare", "p99", "64 in flight", "x bare"
-        );
-        let base = self.base().map(pick);
-        for summary in self.sound() {
-            let calls = pick(summary);
-            let _ = writeln!(
-                out,
-                "  {:<16} {:>7.0} us {:>8} {:>7.0} us {:>12.0}/s {:>8}",
-                summary.name,
-                calls.p50_us,
-                ratio(calls.p50_us, base.map(|base| base.p50_us)),
-                calls.p99_us,
-                calls.per_second,
-                ratio(calls.per_second, base.map(|base| base.per_second)),
-            );
-        }
-    }
-
-    fn processes(&self, out: &mut String) {
-        let _ = writeln!(out, "\nprocess (start to initialize answered; resident memory; one answer of 8 MB)");
-        let _ = writeln!(
-            out,
-            "  {:<16} {:>10} {:>8}   {:<42} {:>9} {:>7} {:>10}",
-            "", "start", "x bare", "memory after calls (peak)", "8 MB", "copies", "answers"
-        );
-        let base = self.base().map(|base| base.start_ms);
-        for summary in self.sound() {
-            let memory: Vec<String> =
-                summary.memory.iter().map(|at| format!("{:.1} MB at {}", at.resident, at.calls)).collect();
-            let peak = summary.memory.last().map_or(String::new(), |at| format!(" ({:.1})", at.peak));
-            let _ = writeln!(
-                out,
-                "  {:<16} {:>7.2} ms {:>8}   {:<42} {:>6.0} ms {:>7} {:>10}",
-                summary.name,
-                summary.start_ms,
-                ratio(summary.start_ms, base),
-                memory.join(", ") + &peak,
-                summary.big_ms,
-                summary.big_copies.map_or_else(|| "-".to_string(), |copies| format!("{copies:.1}")),
-                summary.answers,
-            );
-        }
-        for summary in &self.contenders {
-            if let Some(fault) = &summary.fault {
-                let _ = writeln!(out, "  {:<16} FAILED in {fault}", summary.name);
-            }
-        }
-    }
-
-    fn goals(&self, out: &mut String) {
-        let _ = writeln!(out, "\ngoals of mcpwire");
-        for goal in &self.goals {
-            let verdict = match goal.reached {
-                Some(true) => "reached",
-                Some(false) => "NOT REACHED",
-                None => "-",
-            };
-            let _ = writeln!(out, "  {:<12} {:<44} {:<12} {}", verdict, goal.what, goal.wanted, goal.got);
+pub fn faults<'a>(out: &mut String, contenders: impl Iterator<Item = (&'a str, Option<&'a str>)>) {
+    for (name, fault) in contenders {
+        if let Some(fault) = fault {
+            let _ = writeln!(out, "  {name:<16} FAILED in {fault}");
         }
     }
 }
 
-fn ratio(value: f64, base: Option<f64>) -> String {
+pub fn goals(out: &mut String, title: &str, goals: &[Goal]) {
+    let _ = writeln!(out, "\n{title}");
+    for goal in goals {
+        let verdict = match goal.reached {
+            Some(true) => "reached",
+            Some(false) => "NOT REACHED",
+            None => "-",
+        };
+        let _ = writeln!(out, "  {:<12} {:<44} {:<12} {}", verdict, goal.what, goal.wanted, goal.got);
+    }
+}
+
+pub fn ratio(value: f64, base: Option<f64>) -> String {
     base.filter(|base| *base > 0.0).map_or_else(|| "-".to_string(), |base| format!("{:.2}", value / base))
 }

@@ -91,19 +91,19 @@ async fn run(options: Options, mut outbox: Outbox) {
 /// What becomes of a message for a program that could not be started.
 fn not_started(options: &Options, error: &io::Error) -> Failure {
     use io::ErrorKind::{ExecutableFileBusy, OutOfMemory, ResourceBusy, WouldBlock};
-    let program = options.program.to_string_lossy();
     let why = match &options.cwd {
         Some(cwd) if error.kind() == io::ErrorKind::NotFound && !cwd.is_dir() => {
             "its working directory does not exist".to_owned()
         }
         _ => error.to_string(),
     };
-    let text = format!("cannot start {program}: {why}");
+    // The client may be on another machine: where our programs lie is none of its business.
+    let text = format!("cannot start {}: {why}", options.name);
     let no_descriptors = matches!(error.raw_os_error(), Some(EMFILE | ENFILE));
     if no_descriptors || matches!(error.kind(), ExecutableFileBusy | OutOfMemory | ResourceBusy | WouldBlock) {
         return Failure::Unreachable(text);
     }
-    tracing::error!(target: "child", "{text}");
+    tracing::error!(target: "child", "cannot start {}: {why}", options.program.display());
     Failure::Refused(serde_json::json!({"code": code::INTERNAL_ERROR, "message": text}).to_string().into())
 }
 

@@ -1,10 +1,11 @@
 //! Who takes part: where each contender's program is, how it is started, and how much it is asked to do.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use anyhow::{Result, bail};
-use serde::Serialize;
+
+use crate::places::{Named, Pace, Places, Skipped, missing, program, words};
 
 /// A bridge between stdin/stdout and the server's URL, or none at all.
 pub struct Contender {
@@ -21,27 +22,10 @@ pub enum Start {
     Command(Vec<String>),
 }
 
-/// Interpreted peers are given less to do, so that the whole run stays short.
-#[derive(Clone, Copy)]
-pub enum Pace {
-    Fast,
-    Slow,
-}
-
-/// A contender whose program is not installed.
-#[derive(Serialize)]
-pub struct Skipped {
-    pub name: String,
-    pub why: String,
-}
-
-/// Where programs are looked for.
-pub struct Places {
-    /// Our own binaries.
-    pub here: PathBuf,
-    pub mcpwire: PathBuf,
-    /// What `interop/setup` installs.
-    pub peers: PathBuf,
+impl Named for Contender {
+    fn name(&self) -> &str {
+        &self.name
+    }
 }
 
 impl Contender {
@@ -58,16 +42,6 @@ impl Contender {
         command.env("MCP_REMOTE_CONFIG_DIR", &self.state);
         command.stderr(if self.show_stderr { Stdio::inherit() } else { Stdio::null() });
         Ok(command)
-    }
-
-    /// The files that must exist: a program, and for a script its interpreter too.
-    fn missing(&self) -> Option<&Path> {
-        match &self.start {
-            Start::Direct => None,
-            Start::Command(words) => {
-                words.iter().filter(|word| word.starts_with('/')).map(Path::new).find(|path| !path.exists())
-            }
-        }
     }
 }
 
@@ -89,10 +63,13 @@ pub fn all(places: &Places, variants: bool, show_stderr: bool) -> (Vec<Contender
     let mut present = Vec::new();
     let mut skipped = Vec::new();
     for (name, start, pace) in entries {
-        let contender = Contender { name, start, pace, show_stderr, state: places.here.join("state") };
-        match contender.missing() {
-            Some(path) => skipped.push(Skipped { why: format!("no {}", path.display()), name: contender.name }),
-            None => present.push(contender),
+        let absent = match &start {
+            Start::Direct => None,
+            Start::Command(words) => missing(words).map(|path| format!("no {}", path.display())),
+        };
+        match absent {
+            Some(why) => skipped.push(Skipped { name, why }),
+            None => present.push(Contender { name, start, pace, show_stderr, state: places.here.join("state") }),
         }
     }
     (present, skipped)
@@ -117,12 +94,4 @@ fn interpreted(places: &Places) -> [(&'static str, Vec<String>); 2] {
         ("mcp-remote", words(&[&node, &mcp_remote, "URL", "--transport", "http-only", "--silent"])),
         ("mcp-proxy", words(&[&mcp_proxy, "--log-level", "ERROR", "--transport", "streamablehttp", "URL"])),
     ]
-}
-
-fn program(folder: &Path, name: &str) -> String {
-    folder.join(name).display().to_string()
-}
-
-fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(ToString::to_string).collect()
 }

@@ -1,15 +1,14 @@
-//! Takes the contenders through the measurements, in turns, so that a noisy moment of the machine hits all of them alike.
-
-use std::io::IsTerminal;
+//! The measurements of `connect`, contender by contender.
 
 use anyhow::Result;
 
+use super::contender::Contender;
+use super::plan::{BIG, Plan, WINDOW};
+use super::session::Session;
 use crate::affinity::OneCore;
-use crate::contender::Contender;
 use crate::memory::Memory;
-use crate::plan::{BIG, Plan, WINDOW};
-use crate::session::Session;
 use crate::stats::{median, micros, millis, quantile};
+use crate::turns::{self, Entry};
 
 /// What was measured of one contender: a sample per round or run.
 #[derive(Default)]
@@ -24,8 +23,6 @@ pub struct Samples {
     pub big_growth: Vec<f64>,
     /// Answers that came and were the right ones.
     pub answers: u64,
-    /// Why this contender was given up: lost, doubled or wrong answers, or its end.
-    pub fault: Option<String>,
 }
 
 #[derive(Default)]
@@ -41,31 +38,19 @@ pub struct Server {
     pub pid: u32,
 }
 
-type Step = fn(&Contender, &Plan, &Server, &mut Samples) -> Result<()>;
+pub type Measured<'a> = Entry<'a, Contender, Plan, Samples>;
 
 /// All measurements of all contenders, in the order given.
-pub fn run(contenders: &[Contender], quick: bool, server: &Server) -> Vec<Samples> {
-    let plans: Vec<Plan> = contenders.iter().map(|contender| Plan::of(contender.pace, quick)).collect();
-    let mut all: Vec<Samples> = contenders.iter().map(|_| Samples::default()).collect();
-    let show = std::io::stderr().is_terminal();
+pub fn run<'a>(contenders: &'a [Contender], quick: bool, server: &Server) -> Vec<Measured<'a>> {
+    let entry = |contender: &'a Contender| Entry {
+        contender,
+        plan: Plan::of(contender.pace, quick),
+        samples: Samples::default(),
+        fault: None,
+    };
+    let mut all: Vec<Measured> = contenders.iter().map(entry).collect();
     let mut turns = |what: &str, times: fn(&Plan) -> usize, step: Step| {
-        let most = plans.iter().map(times).max().unwrap_or(0);
-        for turn in 0..most {
-            for ((contender, plan), samples) in contenders.iter().zip(&plans).zip(&mut all) {
-                if turn >= times(plan) || samples.fault.is_some() {
-                    continue;
-                }
-                if show {
-                    eprint!("\r\x1b[K{what}, {} of {most}: {}", turn + 1, contender.name);
-                }
-                if let Err(error) = step(contender, plan, server, samples) {
-                    samples.fault = Some(format!("{what}: {error:#}"));
-                }
-            }
-        }
-        if show {
-            eprint!("\r\x1b[K");
-        }
+        turns::take(&mut all, what, times, |contender, plan, samples| step(contender, plan, server, samples));
     };
     turns("calls on one core", |plan| plan.rounds, one_core);
     turns("calls on all cores", |plan| plan.rounds, all_cores);
@@ -75,8 +60,10 @@ pub fn run(contenders: &[Contender], quick: bool, server: &Server) -> Vec<Sample
     all
 }
 
+type Step = fn(&Contender, &Plan, &Server, &mut Samples) -> Result<()>;
+
 fn one_core(contender: &Contender, plan: &Plan, server: &Server, samples: &mut Samples) -> Result<()> {
-    let held = OneCore::hold(server.pid)?;
+    let held = OneCore::hold(Some(server.pid))?;
     let mut session = Session::open(contender, &server.url)?.0;
     calls(&mut session, plan, &mut samples.one_core)?;
     samples.answers += session.answered();

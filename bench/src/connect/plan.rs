@@ -1,6 +1,6 @@
 //! How much is measured: the counts of a full and of a quick run.
 
-use crate::contender::Pace;
+use crate::places::Pace;
 
 /// Calls under way at once in the throughput measurement.
 pub const WINDOW: usize = 64;

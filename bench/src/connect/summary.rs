@@ -2,9 +2,8 @@
 
 use serde::Serialize;
 
-use crate::contender::Contender;
-use crate::measure::{self, Samples};
-use crate::plan::BIG;
+use super::measure::{self, Measured};
+use super::plan::BIG;
 use crate::stats::median;
 
 #[derive(Serialize)]
@@ -37,7 +36,7 @@ pub struct Memory {
 }
 
 impl Summary {
-    pub fn of(contender: &Contender, samples: Samples) -> Self {
+    pub fn of(Measured { contender, samples, fault, .. }: Measured) -> Self {
         let growth = &samples.big_growth;
         Self {
             name: contender.name.clone(),
@@ -52,7 +51,7 @@ impl Summary {
             big_ms: median(&samples.big_ms),
             big_copies: (!growth.is_empty()).then(|| median(growth) * 1e6 / BIG as f64),
             answers: samples.answers,
-            fault: samples.fault,
+            fault,
         }
     }
 }

@@ -4,14 +4,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use crate::contender::{Contender, Start};
-use crate::direct::Direct;
-use crate::ledger::Ledger;
-use crate::piped::Piped;
-
-const INITIALIZE: &str =
-    r#"{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}"#;
-const INITIALIZED: &[u8] = b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
+use super::contender::{Contender, Start};
+use super::direct::Direct;
+use super::piped::Piped;
+use crate::ledger::{INITIALIZE, INITIALIZED, Ledger};
 
 pub struct Session {
     ledger: Ledger,
