@@ -49,7 +49,8 @@ start_bridge_to_url() {
 }
 
 free_port() {
-  "$node" -e 'const s = require("net").createServer().listen(0, "127.0.0.1", () => { console.log(s.address().port); s.close(); })'
+  "$node" -e 'const server = require("net").createServer();
+    server.listen(0, "127.0.0.1", () => { console.log(server.address().port); server.close(); })'
 }
 
 accepts() {

@@ -16,8 +16,9 @@ export function scenariosOf(requirements) {
 /** The outcome of a scenario: `fault` says why it is not passed, and is empty if it is. */
 export function outcomeOf(results, scenario) {
   const checks = checksOf(results, scenario);
-  const warnings = (checks ?? []).filter((check) => check.status === "WARNING");
-  return { fault: faultIn(checks), warnings: warnings.map((check) => `warning: ${check.errorMessage ?? check.id}`).join("; ") };
+  const warned = (checks ?? []).filter((check) => check.status === "WARNING");
+  const warnings = warned.map((check) => `warning: ${check.errorMessage ?? check.id}`).join("; ");
+  return { fault: faultIn(checks), warnings };
 }
 
 function checksOf(results, scenario) {
@@ -38,7 +39,7 @@ function faultIn(checks) {
   return shown ? "" : "EMPTY: no check of the scenario succeeded";
 }
 
-/** A list of expected failures: what is before the `#` of each line (single spaces between words) -> the reason behind it. */
+/** A list of expected failures: what is before the `#` of a line, with single spaces -> the reason behind it. */
 export function readExpected(file) {
   const expected = new Map();
   for (const line of readFileSync(file, "utf8").split("\n")) {

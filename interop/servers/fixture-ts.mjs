@@ -69,7 +69,8 @@ const ENUMS = {
 async function elicit({ server, extra }, message, properties, required) {
   if (!server.getClientCapabilities()?.elicitation) throw new Error("the client cannot ask its user");
   const params = { message, requestedSchema: { type: "object", properties, required } };
-  const { action, content } = await extra.sendRequest({ method: "elicitation/create", params }, schemas.ElicitResultSchema);
+  const request = { method: "elicitation/create", params };
+  const { action, content } = await extra.sendRequest(request, schemas.ElicitResultSchema);
   return { action, content: JSON.stringify(content ?? {}) };
 }
 
@@ -125,7 +126,9 @@ const TOOLS = {
     const { action, content } = await elicit(context, "Please choose", ENUMS, []);
     return [text(`Elicitation completed: action=${action}, content=${content}`)];
   }],
-  json_schema_2020_12_tool: ["Tool with JSON Schema 2020-12 features", EVERY_KEYWORD, (_, args) => [text(JSON.stringify(args))]],
+  json_schema_2020_12_tool: ["Tool with JSON Schema 2020-12 features", EVERY_KEYWORD, (_, args) => [
+    text(JSON.stringify(args)),
+  ]],
   test_reconnection: ["Closes the stream of its call, if there is one, before it answers", {}, async ({ extra }) => {
     extra.closeSSEStream?.();
     await sleep(2 * STEP_MS);

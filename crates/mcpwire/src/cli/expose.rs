@@ -30,6 +30,8 @@ use crate::{share, shutdown};
 
 /// How many new sessions wait to be taken.
 const BACKLOG: usize = 16;
+/// A call that takes longer gets a stream, which shows that it lives and can be resumed.
+const STREAM_AFTER: Duration = Duration::from_millis(50);
 /// How long a target may take to be let go; its own limits are shorter.
 const GOODBYE: Duration = Duration::from_secs(10);
 
@@ -242,6 +244,7 @@ fn options(
         max_message: args.target.max_message(),
         max_sessions: args.max_sessions,
         session_idle: args.session_idle,
+        stream_after: STREAM_AFTER,
         grace: args.drain,
         ..Options::default()
     }

@@ -16,7 +16,7 @@ fn pages() -> Vec<(PathBuf, String)> {
 }
 
 /// The fenced blocks of a page: language and text.
-fn blocks(page: &str) -> Vec<(String, String)> {
+pub fn blocks(page: &str) -> Vec<(String, String)> {
     let mut blocks = Vec::new();
     let mut open: Option<(String, String)> = None;
     for line in page.lines() {
@@ -53,7 +53,8 @@ fn the_commands_shown_are_understood() {
             for line in text.lines().filter(|_| language == "console") {
                 let Some((_, command)) = line.split_once("mcpwire ") else { continue };
                 let mut args: Vec<String> = words(command);
-                args.push("--help".to_owned());
+                let options_end = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
+                args.insert(options_end, "--help".to_owned());
                 let output = mcpwire(&args.iter().map(String::as_str).collect::<Vec<_>>());
                 let said = String::from_utf8_lossy(&output.stderr);
                 assert!(output.status.success(), "{}: {line}: {said}", path.display());
@@ -65,7 +66,7 @@ fn the_commands_shown_are_understood() {
 }
 
 /// Splits a command line; quotes hold words together.
-fn words(line: &str) -> Vec<String> {
+pub fn words(line: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quote = None;
     for c in line.chars() {

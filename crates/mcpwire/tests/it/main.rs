@@ -4,6 +4,7 @@
 
 mod child;
 mod connect;
+mod curl;
 mod docs;
 mod sharp;
 mod support;

@@ -255,7 +255,9 @@ async fn batches_are_split_in_the_version_that_has_them() {
         .send_text(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"tools/list"},5]"#)
         .await;
     assert_eq!(client.message().await["error"]["code"], -32600);
-    let (a, b) = (server.next().await, server.next().await);
+    let mut both = [server.next().await, server.next().await];
+    both.sort_by_key(|exchange| exchange.rpc_method());
+    let [a, b] = both;
     assert_eq!([a.rpc_method(), b.rpc_method()], ["ping", "tools/list"]);
     a.json(r#"[{"jsonrpc":"2.0","method":"notifications/x"},{"jsonrpc":"2.0","id":1,"result":{}}]"#).await;
     assert_eq!(client.message().await["method"], "notifications/x");
