@@ -17,8 +17,11 @@ impl Reply {
         self.headers.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
     }
 
+    /// The body, or the last event if it is a stream of them.
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.body).unwrap_or_else(|e| panic!("not JSON: {e}: {}", self.body))
+        let events = self.body.lines().filter_map(|line| line.strip_prefix("data: "));
+        let text = events.last().unwrap_or(&self.body);
+        serde_json::from_str(text).unwrap_or_else(|e| panic!("not JSON: {e}: {}", self.body))
     }
 }
 
