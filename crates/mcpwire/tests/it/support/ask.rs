@@ -17,11 +17,10 @@ impl Reply {
         self.headers.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
     }
 
-    /// The body, or the last event if it is a stream of them.
+    /// The answer: the body, or the last event of a stream.
     pub fn json(&self) -> Value {
-        let events = self.body.lines().filter_map(|line| line.strip_prefix("data: "));
-        let text = events.last().unwrap_or(&self.body);
-        serde_json::from_str(text).unwrap_or_else(|e| panic!("not JSON: {e}: {}", self.body))
+        let data = self.body.lines().rev().find_map(|line| line.strip_prefix("data: "));
+        serde_json::from_str(data.unwrap_or(&self.body)).unwrap_or_else(|e| panic!("not JSON: {e}: {}", self.body))
     }
 }
 
