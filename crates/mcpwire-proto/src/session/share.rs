@@ -170,9 +170,8 @@ impl Share {
 
     /// Whether a message to the server belongs to its present session, as far as can be told.
     pub fn is_present(&mut self, message: &Message) -> bool {
-        let request = message.id().filter(|_| message.is_request());
-        let owed = request.and_then(|id| self.owed.entry(id));
-        owed.is_none_or(|owed| owed.generation == self.generation)
+        let Some(id) = message.id().filter(|_| message.is_request()) else { return true };
+        self.owed.entry(id).is_some_and(|owed| owed.generation == self.generation)
     }
 
     pub fn members(&self) -> impl Iterator<Item = Member> {

@@ -187,6 +187,7 @@ fn a_late_failure_of_an_earlier_session_does_not_end_the_present_one() {
     assert!(rig.share.handle_session_lost());
     assert!(!rig.share.is_present(&late));
     assert_eq!(rig.share.handle_failed(&late).len(), 1);
+    assert!(!rig.share.is_present(&late), "it is on no books any more");
 }
 
 #[test]

@@ -167,8 +167,9 @@ impl Client {
         let Link { tx, mut rx } = link;
         assert!(inbox.is_empty(), "unexpected at the end: {inbox:?}");
         drop(tx);
-        if let Some(event) = within("the front to end", rx.recv()).await {
-            panic!("unexpected at the end: {event:?}");
+        while let Some(event) = within("the front to end", rx.recv()).await {
+            // Our own transport may tell of exchanges that it ends: of streams that lived on after their answer.
+            assert!(matches!(event, Event::Failed { .. }), "unexpected at the end: {event:?}");
         }
         within("the connection to be put away", goodbye).await.expect("it ends by itself");
     }

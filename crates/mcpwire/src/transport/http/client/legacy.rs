@@ -272,10 +272,11 @@ pub(super) async fn abandon(endpoint: &Endpoint) {
     interrupt(endpoint, endpoint.legacy.close(), "the session was ended").await;
 }
 
-/// Stops waiting for the answer to a request.
-pub(super) async fn give_up(endpoint: &Endpoint, id: &Id) {
-    let request = endpoint.legacy.stream().and_then(|stream| stream.books().pending.remove(id));
-    interrupt(endpoint, request, "the request was cancelled").await;
+/// Stops waiting for the answer to a request that was cancelled: nobody else does.
+pub(super) fn forget(endpoint: &Endpoint, id: &Id) {
+    if let Some(stream) = endpoint.legacy.stream() {
+        stream.books().pending.remove(id);
+    }
 }
 
 async fn interrupt(endpoint: &Endpoint, requests: impl IntoIterator<Item = Message>, why: &str) {

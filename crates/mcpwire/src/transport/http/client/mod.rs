@@ -190,7 +190,7 @@ impl Outbox {
             task::spawn(async move {
                 tokio::time::sleep(CANCEL_GRACE).await;
                 exchange.abort();
-                legacy::give_up(&endpoint, &id).await;
+                legacy::forget(&endpoint, &id);
             });
         }
     }
