@@ -4,6 +4,8 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mcpwire_proto::frame::line::Line;
@@ -81,9 +83,11 @@ impl Process {
         let Process { mut child, mut group, mut stdin, stdout, stderr, closing, name, max_message } = self;
         let events = outbox.events();
         let (running, ended) = oneshot::channel();
-        let output = Output { lines: Lines::new(stdout, max_message), running: Some(ended), until: None };
+        let heard = Arc::new(AtomicBool::new(false));
+        let lines = Lines::new(stdout, max_message);
+        let output = Output { lines, heard: Arc::clone(&heard), running: Some(ended), until: None };
         let mut reading = task::spawn(output.read(Sieve::new(&name, max_message, events.clone())));
-        let mut unheard = Unheard::default();
+        let mut unheard = Unheard { heard, ..Unheard::default() };
 
         let cause = {
             let mut writing = pin!(outbox.write(&mut stdin, first, |message| unheard.note(message)));
@@ -148,6 +152,8 @@ async fn finish(mut stderr: JoinHandle<Option<io::Error>>) -> Option<io::Error> 
 /// The program's stdout.
 struct Output {
     lines: Lines<ChildStdout>,
+    /// Set when the program has said something.
+    heard: Arc<AtomicBool>,
     /// Closed when the program has ended.
     running: Option<oneshot::Receiver<()>>,
     /// When to stop reading, once it has.
@@ -157,6 +163,7 @@ struct Output {
 impl Output {
     async fn read(mut self, mut sieve: Sieve) {
         while let Some(line) = self.next().await {
+            self.heard.store(true, Ordering::Relaxed);
             sieve.pass(line).await;
         }
     }
@@ -179,11 +186,13 @@ impl Output {
 struct Unheard {
     messages: Vec<Message>,
     bytes: usize,
+    /// The program runs: it has said something.
+    heard: Arc<AtomicBool>,
 }
 
 impl Unheard {
     fn note(&mut self, message: &Message) {
-        if self.bytes > PIPE {
+        if self.bytes > PIPE || self.heard.load(Ordering::Relaxed) {
             self.messages = Vec::new();
         } else if message.is_request() {
             self.bytes += message.as_bytes().len();

@@ -177,10 +177,10 @@ async fn without_a_guard_a_program_that_cannot_be_started_is_refused_all_the_sam
     let (mut link, _) = child::connect(program("no-such-program", &[]));
     send(&link, 1, "initialize").await;
     let told = next(&mut link).await;
-    assert!(told.contains("refused") && told.contains("cannot start no-such-program: No such file"), "{told}");
+    assert!(told.contains("refused") && told.contains("cannot start test: No such file"), "{told}");
     let (mut link, _) = child::connect(Options { cwd: Some("/no/such/directory".into()), ..program("true", &[]) });
     send(&link, 1, "initialize").await;
-    assert!(next(&mut link).await.contains("cannot start true: its working directory does not exist"));
+    assert!(next(&mut link).await.contains("cannot start test: its working directory does not exist"));
 }
 
 #[tokio::test]

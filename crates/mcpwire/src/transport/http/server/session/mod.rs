@@ -24,6 +24,8 @@ use crate::link::{Link, Port};
 
 /// How many commands wait for the session before their connections do.
 const MAILBOX: usize = 64;
+/// How many messages are handled between two looks at everything else.
+const BURST: usize = 64;
 /// The stream of the request that opens the session.
 const FIRST: u64 = 1;
 
@@ -157,8 +159,7 @@ impl Session {
     pub(super) async fn run(mut self) {
         let why = loop {
             match self.next().await {
-                Input::Command(Command::Post(post)) => self.post(post),
-                Input::Command(Command::Listen { after, reply }) => self.listen(after, reply),
+                Input::Command(command) => self.obey(command),
                 Input::Packet(Some(packet)) => self.pass(packet),
                 Input::Room(true) => self.flush(),
                 Input::Packet(None) | Input::Room(false) => self.over = Some("the server ended the session"),
@@ -168,6 +169,7 @@ impl Session {
                 Input::Stage(Stage::Ending) => self.over = Some("the server is shutting down"),
                 Input::Ended => self.over = Some("the client ended the session"),
             }
+            self.take_what_waits();
             if let Some(why) = self.over {
                 break why;
             }
@@ -175,6 +177,31 @@ impl Session {
         let owed: Vec<Id> = self.owed.keys().cloned().collect();
         for id in owed {
             self.answer(&id, &Message::error(Some(&id), code::INTERNAL_ERROR, why));
+        }
+    }
+
+    fn obey(&mut self, command: Command) {
+        match command {
+            Command::Post(post) => self.post(post),
+            Command::Listen { after, reply } => self.listen(after, reply),
+        }
+    }
+
+    /// Handles what else has come, so that a burst costs one wait, and not one for each message.
+    fn take_what_waits(&mut self) {
+        for _ in 0..BURST {
+            if self.over.is_some() {
+                return;
+            }
+            if let Ok(packet) = self.port.rx.try_recv() {
+                self.pass(packet);
+            } else if self.outbox.is_empty()
+                && let Ok(command) = self.commands.try_recv()
+            {
+                self.obey(command);
+            } else {
+                return;
+            }
         }
     }
 
