@@ -40,8 +40,8 @@ const DELIVERY_LIMIT: Duration = Duration::from_secs(10);
 const LAST_WORDS: Duration = Duration::from_secs(2);
 /// How long the goodbye may take.
 const DELETE_LIMIT: Duration = Duration::from_secs(2);
-/// How many ended exchanges may stay on the books.
-const FEW: usize = 128;
+/// How many ended exchanges may stay on the books; each keeps some kilobytes.
+const FEW: usize = 16;
 /// The most notifications that wait for their turn; they are sent one after the other, to keep their order.
 const NOTIFICATIONS: usize = 256;
 
@@ -200,7 +200,7 @@ impl Outbox {
         while self.deliveries.try_join_next().is_some() {}
         if self.under_way.len() >= self.prune_at {
             self.under_way.retain(|_, exchange| !exchange.is_finished());
-            self.prune_at = (self.under_way.len() * 2).max(FEW);
+            self.prune_at = self.under_way.len() + FEW;
         }
     }
 
