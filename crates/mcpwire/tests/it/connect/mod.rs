@@ -12,7 +12,7 @@ mod wire;
 use serde_json::{Value, json};
 
 use crate::support::process::Mcpwire;
-use crate::support::script::Script;
+use crate::support::script::{Exchange, Script};
 
 fn initialize_params(version: &str) -> Value {
     json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}})
@@ -42,4 +42,27 @@ async fn finish(mut client: Mcpwire, mut server: Script) -> String {
     let log = client.finish().await;
     server.assert_idle();
     log
+}
+
+/// A client whose server offers a listening stream, which is given.
+async fn listening() -> (Script, Mcpwire, Exchange) {
+    let mut server = Script::start().await;
+    let mut client = Mcpwire::start(&["connect", &server.url()]);
+    client.request(0, "initialize", initialize_params("2025-11-25")).await;
+    server.expect("initialize").await.initialized("s1").await;
+    client.message().await;
+    client.notify("notifications/initialized").await;
+    server.expect("notifications/initialized").await.accept().await;
+    let stream = server.expect("GET").await.stream().await;
+    (server, client, stream)
+}
+
+/// Serves what follows a new session's `initialize` in any order: the GET, which is refused, and the request that is given.
+async fn reopened(server: &mut Script, session: &str) -> Exchange {
+    server.expect("initialize").await.initialized(session).await;
+    server.expect("notifications/initialized").await.accept().await;
+    let (a, b) = (server.next().await, server.next().await);
+    let (get, request) = if a.method == "GET" { (a, b) } else { (b, a) };
+    get.refuse(405, "").await;
+    request
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{connected, finish, initialize_params};
+use super::{connected, finish, initialize_params, listening, reopened};
 use crate::support::process::Mcpwire;
 use crate::support::script::Script;
 
@@ -34,11 +34,7 @@ async fn a_request_is_retried_once_only() {
     let (mut server, mut client) = connected(&[]).await;
     client.request(1, "tools/call", json!({})).await;
     server.expect("tools/call").await.refuse(404, "").await;
-    server.expect("initialize").await.initialized("s2").await;
-    server.expect("notifications/initialized").await.accept().await;
-    let (a, b) = (server.next().await, server.next().await);
-    let (get, call) = if a.method == "GET" { (a, b) } else { (b, a) };
-    get.refuse(405, "").await;
+    let call = reopened(&mut server, "s2").await;
     call.refuse(404, "").await;
     let answer = client.message().await;
     assert!(answer["error"]["message"].as_str().unwrap().contains("does not know the session"), "{answer}");
@@ -148,11 +144,7 @@ async fn a_restart_between_two_calls_is_not_noticed_by_the_client() {
     let first = server.expect("tools/call").await;
     assert_eq!(first.header("mcp-session-id"), Some("s1"));
     first.refuse(404, "").await;
-    server.expect("initialize").await.initialized("s2").await;
-    server.expect("notifications/initialized").await.accept().await;
-    let (a, b) = (server.next().await, server.next().await);
-    let (get, call) = if a.method == "GET" { (a, b) } else { (b, a) };
-    get.refuse(405, "").await;
+    let call = reopened(&mut server, "s2").await;
     call.result(json!({"ok": 1})).await;
     assert_eq!(client.message().await["result"]["ok"], 1);
     finish(client, server).await;
@@ -193,14 +185,7 @@ async fn a_read_that_was_cut_is_repeated_once() {
 
 #[tokio::test]
 async fn a_session_lost_while_idle_is_opened_anew_by_itself() {
-    let mut server = Script::start().await;
-    let mut client = Mcpwire::start(&["connect", &server.url()]);
-    client.request(0, "initialize", initialize_params("2025-11-25")).await;
-    server.expect("initialize").await.initialized("s1").await;
-    client.message().await;
-    client.notify("notifications/initialized").await;
-    server.expect("notifications/initialized").await.accept().await;
-    let mut stream = server.expect("GET").await.stream().await;
+    let (mut server, mut client, mut stream) = listening().await;
     stream.event("retry: 10\n\n").await;
     stream.send(json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list"})).await;
     assert_eq!(client.message().await["id"], 1);
@@ -236,11 +221,7 @@ async fn a_refused_new_session_is_an_error_and_tried_again_with_the_next_request
     assert_eq!(answer["id"], 1);
     assert!(answer["error"]["message"].as_str().unwrap().contains("401"), "{answer}");
     client.request(2, "ping", json!({})).await;
-    server.expect("initialize").await.initialized("s2").await;
-    server.expect("notifications/initialized").await.accept().await;
-    let (a, b) = (server.next().await, server.next().await);
-    let (get, ping) = if a.method == "GET" { (a, b) } else { (b, a) };
-    get.refuse(405, "").await;
+    let ping = reopened(&mut server, "s2").await;
     ping.result(json!({})).await;
     assert_eq!(client.message().await["id"], 2);
     finish(client, server).await;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{connected, finish, initialize_params};
+use super::{connected, finish, initialize_params, listening};
 use crate::support::process::Mcpwire;
 use crate::support::script::Script;
 
@@ -81,19 +81,6 @@ async fn requests_of_the_server_reach_the_client_and_its_answers_go_back() {
     stream.end().await;
     client.send(json!({"jsonrpc": "2.0", "id": 99, "result": {}})).await; // nobody asked
     finish(client, server).await;
-}
-
-/// A client whose server offers a listening stream, which is given.
-async fn listening() -> (Script, Mcpwire, crate::support::script::Exchange) {
-    let mut server = Script::start().await;
-    let mut client = Mcpwire::start(&["connect", &server.url()]);
-    client.request(0, "initialize", initialize_params("2025-11-25")).await;
-    server.expect("initialize").await.initialized("s1").await;
-    client.message().await;
-    client.notify("notifications/initialized").await;
-    server.expect("notifications/initialized").await.accept().await;
-    let stream = server.expect("GET").await.stream().await;
-    (server, client, stream)
 }
 
 #[tokio::test]
