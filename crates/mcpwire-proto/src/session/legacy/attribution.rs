@@ -49,7 +49,7 @@ impl Session {
             | method::PROMPTS_LIST_CHANGED
             | method::RESOURCES_LIST_CHANGED
             | method::RESOURCES_UPDATED => None,
-            method::LOG_MESSAGE if self.is_stateless() => self.only_request(wants_logs),
+            method::LOG_MESSAGE => self.only_request(wants_logs),
             _ => self.only_request(|_| true),
         };
         request.map_or(Lane::Main, |id| Lane::Request(id.clone()))
@@ -70,7 +70,7 @@ impl Session {
 
 /// A stateless server logs only for requests that say they want it.
 fn wants_logs(request: &Message) -> bool {
-    meta::declared(request).is_some_and(|declared| declared.log_level.is_some())
+    meta::declared(request).is_none_or(|declared| declared.log_level.is_some())
 }
 
 #[cfg(test)]
