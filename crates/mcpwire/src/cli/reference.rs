@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args as ClapArgs;
+use mcpwire_proto::conversation::Config;
 use mcpwire_proto::frame::DEFAULT_LIMIT;
-use mcpwire_proto::session::legacy::{Config, Session};
 use tokio::net::TcpListener;
 
 use super::log::{self, LogArgs};
 use super::units::{Size, duration, size};
-use crate::bridge::{self, End};
+use crate::bridge::{self, End, Upstreams};
 use crate::link::Link;
 use crate::reference::{self, Settings, Shared};
 use crate::shutdown;
@@ -90,7 +90,7 @@ async fn on_stdio(limit: usize, shared: Shared, stop: impl Future) -> Result<()>
     let (client, stdout) = stdio::open(limit).context("cannot take over stdin and stdout")?;
     let (server, port) = Link::pair();
     tokio::spawn(reference::serve(port, shared));
-    let end = bridge::run(client, server, Session::new(Config::default()), stop, Duration::ZERO).await;
+    let end = bridge::run(client, Upstreams::only(server), Config::default(), stop, Duration::ZERO).await;
     if end != End::ClientGone {
         let _ = tokio::time::timeout(LAST_WORDS, stdout.written()).await;
     }

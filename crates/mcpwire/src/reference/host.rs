@@ -3,13 +3,13 @@
 use std::future::pending;
 use std::time::Duration;
 
-use mcpwire_proto::session::legacy::{Config, Session};
+use mcpwire_proto::conversation::Config;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use super::{Shared, serve};
-use crate::bridge;
+use crate::bridge::{self, Upstreams};
 use crate::link::Link;
 use crate::transport::http::server::{self, Options};
 use crate::transport::unix;
@@ -41,9 +41,9 @@ async fn take(mut opened: mpsc::Receiver<Link>, shared: Shared) {
         while sessions.try_join_next().is_some() {}
         let (link, port) = Link::pair();
         sessions.spawn(serve(port, shared.clone()));
-        let session = Session::new(Config::default());
+        let config = Config { sorted: true, ..Config::default() };
         sessions.spawn(async {
-            bridge::run(front, link, session, pending::<()>(), Duration::ZERO).await;
+            bridge::run(front, Upstreams::only(link), config, pending::<()>(), Duration::ZERO).await;
         });
     }
 }
