@@ -16,11 +16,8 @@ const MOST_LISTENS: usize = 256;
 /// How many resources one subscription may watch.
 const MOST_RESOURCES: usize = 1024;
 
-const LISTS: [(&str, Item); 3] = [
-    ("toolsListChanged", Item::Tool),
-    ("promptsListChanged", Item::Prompt),
-    ("resourcesListChanged", Item::Resource),
-];
+const LISTS: [(&str, Item); 3] =
+    [("toolsListChanged", Item::Tool), ("promptsListChanged", Item::Prompt), ("resourcesListChanged", Item::Resource)];
 
 /// One open subscription.
 #[derive(Debug)]

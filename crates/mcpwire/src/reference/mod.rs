@@ -69,7 +69,8 @@ async fn run(mut inbox: Inbox, outbox: Outbox, shared: Shared) {
     let mut closing = shared.closing();
     let (ask, mut asks) = mpsc::channel(ASK_DEPTH);
     let session = Session::new(outbox.clone(), ask, shared.clone());
-    let mut server = Server { session, outbox, shared, calls: Calls::default(), listens: Listens::default(), closed: false };
+    let mut server =
+        Server { session, outbox, shared, calls: Calls::default(), listens: Listens::default(), closed: false };
     loop {
         // In order: a change is told before the answer of the call that made it, a question is asked before the call
         // that asked it can end.

@@ -67,7 +67,9 @@ pub(super) async fn prompt(call: &mut Call, params: &Args) -> Reply {
             let context = answer.pointer("/content/context").and_then(Value::as_str).unwrap_or("none");
             vec![user(text(format!("Prompt with context: {context}")))]
         }
-        name if call.shared.has_extra(Item::Prompt, name) => vec![user(text(format!("This is the extra prompt {name}.")))],
+        name if call.shared.has_extra(Item::Prompt, name) => {
+            vec![user(text(format!("This is the extra prompt {name}.")))]
+        }
         other => return Err(Fault::Params(format!("expected the name of a prompt, came {:?}", excerpt(other))).into()),
     };
     Ok(json!({ "messages": messages }))

@@ -72,7 +72,9 @@ impl Session {
             return match method {
                 method::PING => Ok(Some(json!({}))),
                 method::INITIALIZE => self.initialize(&params).map(Some),
-                other if is_known(other) => Err(Fault::Shape(format!("expected initialize first, came {other}")).into()),
+                other if is_known(other) => {
+                    Err(Fault::Shape(format!("expected initialize first, came {other}")).into())
+                }
                 other => Err(Fault::UnknownMethod(other.to_owned()).into()),
             };
         };
@@ -231,6 +233,8 @@ fn to_message(id: &Id, reply: Reply) -> Message {
         Err(Refusal::NoResource(uri)) => no_resource(id, code::RESOURCE_NOT_FOUND, &uri),
         Err(Refusal::Needs(skills)) => Fault::Upstream(lacks(&skills)).to_message(Some(id)),
         Err(Refusal::Failed(why)) => Fault::Upstream(why).to_message(Some(id)),
-        Err(Refusal::Asks { .. }) => Fault::Upstream("a call asked as there is no way to ask".into()).to_message(Some(id)),
+        Err(Refusal::Asks { .. }) => {
+            Fault::Upstream("a call asked as there is no way to ask".into()).to_message(Some(id))
+        }
     }
 }

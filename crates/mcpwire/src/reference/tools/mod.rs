@@ -21,8 +21,7 @@ use super::reply::{Refusal, Reply, lacks};
 use super::shared::{Item, Shared};
 
 static DEFINITIONS: LazyLock<Vec<Value>> = LazyLock::new(|| {
-    let groups =
-        [plain::tools(), flow::tools(), state::tools(), asking::tools(), fixtures::tools(), input::tools()];
+    let groups = [plain::tools(), flow::tools(), state::tools(), asking::tools(), fixtures::tools(), input::tools()];
     groups.into_iter().flatten().collect()
 });
 
