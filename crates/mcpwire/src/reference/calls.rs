@@ -8,7 +8,7 @@ use tokio::task::{AbortHandle, JoinSet};
 /// How many calls of one client run at a time.
 const MOST_CALLS: usize = 1024;
 
-/// Calls on tasks of their own, so that nothing waits for them.
+/// Calls on tasks of their own, so that nothing waits for them. They end when this is dropped.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     tasks: JoinSet<Message>,
@@ -17,6 +17,10 @@ pub(super) struct Calls {
 }
 
 impl Calls {
+    pub(super) fn is_empty(&self) -> bool {
+        self.running.is_empty()
+    }
+
     pub(super) fn contains(&self, id: &Id) -> bool {
         self.running.contains_key(id)
     }
@@ -66,10 +70,5 @@ impl Calls {
                 return (id, answer);
             }
         }
-    }
-
-    /// Ends all calls without an answer.
-    pub(super) async fn shutdown(&mut self) {
-        self.tasks.shutdown().await;
     }
 }

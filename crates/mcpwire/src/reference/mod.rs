@@ -29,11 +29,14 @@ mod tests;
 mod tools;
 mod wire;
 
+use std::time::Duration;
+
 use mcpwire_proto::message::split_batch;
 use mcpwire_proto::method::{self, Method};
 use mcpwire_proto::{Fault, Id, Kind, Lane, Message, Rejected, meta, version};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 use crate::link::{self, Link, Port};
 use args::Args;
@@ -49,12 +52,15 @@ use wire::{Gone, Inbox, Outbox};
 
 /// How long the `test_reconnection` tool is silent. A front that closes response streams which have been silent for
 /// less than this makes its client come back for the answer (2025-11-25, transports, "Sending Messages to the Server").
-pub const RECONNECTION_PAUSE: std::time::Duration = std::time::Duration::from_millis(1000);
+pub const RECONNECTION_PAUSE: Duration = Duration::from_millis(1000);
 
 /// How many questions of calls wait for the loop.
 const ASK_DEPTH: usize = 16;
 
-/// Serves one client until it closes its end; the calls that still run then are ended without an answer.
+/// How long calls may go on when the client sends nothing more: a pipe is closed before its last request is served.
+const LAST_CALLS: Duration = Duration::from_millis(100);
+
+/// Serves one client until it closes its end; the calls that still run shortly after are ended without an answer.
 pub async fn serve(port: Port, shared: Shared) {
     run(Inbox::Port(port.rx), Outbox::Port(port.tx), shared).await;
 }
@@ -86,10 +92,10 @@ async fn run(mut inbox: Inbox, outbox: Outbox, shared: Shared) {
             _ = closing.wait_for(|closing| *closing), if !server.closed => Event::Closing,
         };
         if server.handle(event).await.is_err() {
-            break;
+            return;
         }
     }
-    server.calls.shutdown().await;
+    let _ = timeout(LAST_CALLS, server.finish()).await;
 }
 
 /// What wakes the loop.
@@ -138,6 +144,15 @@ impl Server {
                 self.listens.end(&self.outbox).await
             }
         }
+    }
+
+    /// Answers the calls that are under way.
+    async fn finish(&mut self) -> Result<(), Gone> {
+        while !self.calls.is_empty() {
+            let (id, answer) = self.calls.ended().await;
+            self.handle(Event::Ended(id, answer)).await?;
+        }
+        Ok(())
     }
 
     async fn message(&mut self, message: Message) -> Result<(), Gone> {
