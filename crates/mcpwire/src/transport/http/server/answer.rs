@@ -115,7 +115,7 @@ pub(super) enum Body {
     Whole(Bytes),
     Events(EventStream),
     /// The same, and it is noticed when nobody reads them any more.
-    Watched(EventStream, Presence),
+    Watched { stream: EventStream, _reader: Presence },
 }
 
 impl hyper::body::Body for Body {
@@ -129,7 +129,7 @@ impl hyper::body::Body for Body {
                 let whole = chunk(std::mem::take(text), Bytes::new(), Bytes::new());
                 Poll::Ready(Some(Ok(Frame::data(whole))))
             }
-            Body::Events(stream) | Body::Watched(stream, _) => stream.poll_chunk(cx).map(|next| next.map(|chunk| Ok(Frame::data(chunk)))),
+            Body::Events(stream) | Body::Watched { stream, .. } => stream.poll_chunk(cx).map(|next| next.map(|chunk| Ok(Frame::data(chunk)))),
         }
     }
 
@@ -140,7 +140,7 @@ impl hyper::body::Body for Body {
     fn size_hint(&self) -> SizeHint {
         match self {
             Body::Whole(text) => SizeHint::with_exact(text.remaining() as u64),
-            Body::Events(_) | Body::Watched(..) => SizeHint::default(),
+            Body::Events(_) | Body::Watched { .. } => SizeHint::default(),
         }
     }
 }

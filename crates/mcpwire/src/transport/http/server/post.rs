@@ -33,6 +33,10 @@ pub(super) async fn serve(front: &Front, head: &Parts, body: Incoming) -> Result
     let session = text_of(head, SESSION_ID)?.map(|_| find_session(front, head));
     let text = read(front, head, body).await?;
     if let Some(parts) = split_batch(&text) {
+        if stateless::is_named(head) {
+            let fault = Fault::Shape("expected a single message, came a batch".into());
+            return Err(Refusal::fault(StatusCode::BAD_REQUEST, None, &fault));
+        }
         return serve_batch(find_session(front, head)?, parts, accepts).await;
     }
     let message = parse(text)?;

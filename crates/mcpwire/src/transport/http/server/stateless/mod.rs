@@ -123,7 +123,7 @@ async fn ask(front: &Front, head: &Parts, request: Message, accepts: Accepts) ->
             presence.dismiss();
             Ok(answer::json(status, message.as_bytes().clone()))
         }
-        Ok(Reply::Events(stream)) => Ok(answer::events(Body::Watched(stream, presence))),
+        Ok(Reply::Events(stream)) => Ok(answer::events(Body::Watched { stream, _reader: presence })),
         Ok(Reply::Refused(refusal)) => Err(refusal),
         Err(_) => Err(unavailable("the server takes no requests now")),
     }
