@@ -7,6 +7,7 @@ mod connect;
 mod curl;
 mod docs;
 mod sharp;
+mod stateless;
 mod support;
 mod table;
 mod tidy;
