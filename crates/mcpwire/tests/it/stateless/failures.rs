@@ -89,7 +89,11 @@ async fn a_stream_that_ends_without_the_answer_is_not_resumed() {
         assert_eq!(message(&mut link, &Id::from(7)).await, told);
         // A server of this era asks nothing.
         stream.send(json!({"jsonrpc": "2.0", "id": 1, "method": "roots/list"})).await;
-        if cut { stream.cut() } else { stream.end().await }
+        if cut {
+            stream.cut()
+        } else {
+            stream.end().await
+        }
         assert!(matches!(failure(&mut link).await, Failure::Interrupted(_)));
     }
     send(&link, call(7, json!({}))).await;

@@ -225,9 +225,13 @@ impl Outbox {
     /// end their stream: we do.
     fn cancel(&mut self, notification: Message) {
         let id = meta::cancelled_request(&notification);
-        let stands_for_itself = id.as_ref().is_some_and(|id| self.stateless.remove(id).is_some());
-        // One that is answered already is not on the books; without sessions it can only have been of that kind.
-        if stands_for_itself || (self.version.is_some() && !self.endpoint.has_sessions()) {
+        if let Some(cancel) = id.as_ref().and_then(|id| self.stateless.remove(id))
+            && (!cancel.is_closed() || !id.as_ref().is_some_and(|id| self.under_way.contains_key(id)))
+        {
+            return;
+        }
+        // One that was answered long ago is on no book; without sessions it can only have been of that kind.
+        if self.version.is_some() && !self.endpoint.has_sessions() {
             return;
         }
         let exchange = id.as_ref().and_then(|id| self.under_way.remove(id));

@@ -115,7 +115,10 @@ pub(super) enum Body {
     Whole(Bytes),
     Events(EventStream),
     /// The same, and it is noticed when nobody reads them any more.
-    Watched { stream: EventStream, _reader: Presence },
+    Watched {
+        stream: EventStream,
+        _reader: Presence,
+    },
 }
 
 impl hyper::body::Body for Body {
@@ -129,7 +132,9 @@ impl hyper::body::Body for Body {
                 let whole = chunk(std::mem::take(text), Bytes::new(), Bytes::new());
                 Poll::Ready(Some(Ok(Frame::data(whole))))
             }
-            Body::Events(stream) | Body::Watched { stream, .. } => stream.poll_chunk(cx).map(|next| next.map(|chunk| Ok(Frame::data(chunk)))),
+            Body::Events(stream) | Body::Watched { stream, .. } => {
+                stream.poll_chunk(cx).map(|next| next.map(|chunk| Ok(Frame::data(chunk))))
+            }
         }
     }
 

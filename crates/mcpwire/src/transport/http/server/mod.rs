@@ -83,14 +83,8 @@ pub async fn serve(
     let (alive, mut last_alive) = mpsc::channel(1);
     let options = Arc::new(options);
     let table = Arc::new(Table::new(options.max_sessions));
-    let front = Arc::new(Front {
-        options: options.clone(),
-        table,
-        stateless: Stateless::default(),
-        sessions,
-        stage,
-        alive,
-    });
+    let front =
+        Arc::new(Front { options: options.clone(), table, stateless: Stateless::default(), sessions, stage, alive });
     let mut connections = JoinSet::new();
 
     accept(listener, &front, &mut connections, stop).await;
