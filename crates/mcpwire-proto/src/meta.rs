@@ -37,6 +37,9 @@ pub fn declared(request: &Message) -> Option<Declared<'_>> {
         #[serde(borrow, rename = "_meta")]
         meta: Declared<'a>,
     }
+    // Most requests of older versions have no such name in them: they cost a look, and no parse. The slash after it may be
+    // escaped.
+    memchr::memmem::find(request.as_bytes(), b"io.modelcontextprotocol")?;
     let params: Params<'_> = request.read()?;
     Some(params.meta).filter(|declared| declared.version.is_some())
 }

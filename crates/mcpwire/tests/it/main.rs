@@ -8,6 +8,7 @@ mod curl;
 mod docs;
 mod reference;
 mod sharp;
+mod stateless;
 mod support;
 mod table;
 mod tidy;

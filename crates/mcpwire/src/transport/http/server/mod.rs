@@ -1,5 +1,5 @@
-//! The Streamable HTTP front for versions 2025-03-26 to 2025-11-25: each session it opens is given away as a
-//! [`Link`]; who serves it is left to the caller.
+//! The Streamable HTTP front for all versions since 2025-03-26: each session it opens is given away as a [`Link`], and so
+//! is one more for all clients that have no sessions (2026-07-28); who serves them is left to the caller.
 
 mod answer;
 mod cors;
@@ -13,6 +13,7 @@ mod patience;
 mod post;
 mod router;
 mod session;
+mod stateless;
 mod stream;
 mod table;
 #[cfg(test)]
@@ -37,6 +38,7 @@ use crate::link::Link;
 pub use guard::Token;
 pub use options::Options;
 use patience::Patience;
+use stateless::Stateless;
 use table::Table;
 
 /// The largest head of a request, in bytes.
@@ -61,6 +63,7 @@ enum Stage {
 struct Front {
     options: Arc<Options>,
     table: Arc<Table>,
+    stateless: Stateless,
     sessions: mpsc::Sender<Link>,
     stage: watch::Receiver<Stage>,
     /// Held by every session, so that the front can wait for the last of them.
@@ -80,7 +83,8 @@ pub async fn serve(
     let (alive, mut last_alive) = mpsc::channel(1);
     let options = Arc::new(options);
     let table = Arc::new(Table::new(options.max_sessions));
-    let front = Arc::new(Front { options: options.clone(), table, sessions, stage, alive });
+    let front =
+        Arc::new(Front { options: options.clone(), table, stateless: Stateless::default(), sessions, stage, alive });
     let mut connections = JoinSet::new();
 
     accept(listener, &front, &mut connections, stop).await;

@@ -16,7 +16,7 @@ use super::exchange::Accepts;
 use super::router::{accepts, find_session, text_of};
 use super::session::{self, Command, Handle, Manner, Post};
 use super::table::SessionId;
-use super::{Front, Stage};
+use super::{Front, Stage, stateless};
 use crate::transport::http::{EVENT_STREAM, JSON, SESSION_ID};
 
 /// The most messages taken in one batch.
@@ -30,12 +30,20 @@ pub(super) async fn serve(front: &Front, head: &Parts, body: Incoming) -> Result
         let text = format!("expected Accept to name {JSON} and {EVENT_STREAM}");
         return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, &text));
     }
-    let session = text_of(head, SESSION_ID)?.map(|_| find_session(front, head)).transpose()?;
+    let session = text_of(head, SESSION_ID)?.map(|_| find_session(front, head));
     let text = read(front, head, body).await?;
     if let Some(parts) = split_batch(&text) {
+        if stateless::is_named(head) {
+            let fault = Fault::Shape("expected a single message, came a batch".into());
+            return Err(Refusal::fault(StatusCode::BAD_REQUEST, None, &fault));
+        }
         return serve_batch(find_session(front, head)?, parts, accepts).await;
     }
     let message = parse(text)?;
+    if !matches!(session, Some(Ok(_))) && stateless::claims(head, &message) {
+        return stateless::serve(front, head, message, accepts).await;
+    }
+    let session = session.transpose()?;
     let opens = message.is_request() && message.is(method::INITIALIZE);
     let (session, id) = match session {
         Some(_) if opens => {
