@@ -16,6 +16,7 @@ use tokio::time::{sleep_until, timeout};
 
 use crate::health::{Condition, Watch};
 use crate::link::{Event, Link};
+use crate::rarely::Rarely;
 
 /// How many messages wait for a slow receiver before we stop reading from the other side.
 const BACKLOG: usize = 256;
@@ -43,16 +44,18 @@ pub async fn run(downstream: Link, upstream: Link, session: Session, stop: impl 
 }
 
 /// The same, with an eye on the server's health.
-pub async fn run_watched(
+pub fn run_watched(
     downstream: Link,
     upstream: Link,
     session: Session,
     stop: impl Future,
     drain: Duration,
     watch: Option<Watch>,
-) -> End {
+) -> impl Future<Output = End> {
     let (to_client, to_server) = (VecDeque::new(), VecDeque::new());
-    Bridge { session, downstream, upstream, to_client, to_server, watch }.run(stop, drain).await
+    // There may be thousands of bridges: boxed, what each is made of lies in memory once, and not in every step of its loop.
+    let bridge = Box::new(Bridge { session, downstream, upstream, to_client, to_server, watch });
+    bridge.run(stop, drain)
 }
 
 /// What a bridge waits for.
@@ -76,10 +79,10 @@ struct Bridge {
 }
 
 impl Bridge {
-    async fn run(mut self, stop: impl Future, drain: Duration) -> End {
+    async fn run(mut self: Box<Self>, stop: impl Future, drain: Duration) -> End {
         let client = self.downstream.tx.clone();
-        let mut client_gone = pin!(client.closed());
-        let mut stop = pin!(stop);
+        let (client_gone, stop) = (pin!(client.closed()), pin!(stop));
+        let (mut client_gone, mut stop) = (Rarely::new(client_gone), Rarely::new(stop));
         let mut stopped = false;
         let mut draining: Option<Instant> = None;
         loop {
@@ -166,7 +169,7 @@ impl Bridge {
         match event {
             Event::Packet(packet) => self.session.handle_client(packet.message, now),
             Event::Batch(text) => self.session.handle_client_batch(&text, now),
-            Event::Garbage(rejected) => self.session.handle_garbage(rejected),
+            Event::Garbage(rejected) => self.session.handle_garbage(*rejected),
             Event::Failed { message, failure } => tracing::warn!(target: "bridge", "{message} failed: {failure}"),
             Event::SessionLost(why) | Event::Gone(why) => {
                 tracing::warn!(target: "bridge", "the client's session is gone: {why}");
@@ -204,7 +207,7 @@ impl Bridge {
     }
 
     /// Gives the client its last messages. One that does not read them has had its time.
-    async fn finish(mut self, end: End, drain: Duration) -> End {
+    async fn finish(mut self: Box<Self>, end: End, drain: Duration) -> End {
         self.pump();
         let limit = if end == End::Done { drain.max(LAST_WORDS) } else { LAST_WORDS };
         let last = async {
