@@ -274,7 +274,7 @@ impl Share {
         let waiting = match std::mem::take(&mut self.handshake) {
             Handshake::Opening(waiting) if owed.opens => {
                 if matches!(message.kind(), Kind::Result { .. }) {
-                    self.handshake = Handshake::Open { answer: message.clone(), initialized: false };
+                    self.handshake = Handshake::Open { answer: message.detached(), initialized: false };
                 }
                 waiting
             }

@@ -35,6 +35,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use crate::link::Link;
+use crate::rarely::Rarely;
 pub use guard::Token;
 pub use options::Options;
 use patience::Patience;
@@ -142,8 +143,15 @@ async fn finish(connections: &mut JoinSet<()>) {
 async fn connect(stream: TcpStream, front: Arc<Front>) {
     // Small answers must not wait for more.
     let _ = stream.set_nodelay(true);
-    let Some(tls) = &front.options.tls else { return serve_connection(stream, front).await };
-    let handshake = TlsAcceptor::from(Arc::clone(tls)).accept(stream);
+    match front.options.tls.clone() {
+        None => serve_connection(stream, front).await,
+        // TLS takes some kilobytes, which others need not pay for.
+        Some(tls) => Box::pin(connect_tls(stream, tls, front)).await,
+    }
+}
+
+async fn connect_tls(stream: TcpStream, tls: Arc<rustls::ServerConfig>, front: Arc<Front>) {
+    let handshake = TlsAcceptor::from(tls).accept(stream);
     match timeout(front.options.header_timeout, handshake).await {
         Ok(Ok(stream)) => serve_connection(stream, front).await,
         Ok(Err(error)) => tracing::debug!(target: "http", %error, "a TLS handshake failed"),
@@ -162,9 +170,11 @@ async fn serve_connection(stream: impl AsyncRead + AsyncWrite + Unpin, front: Ar
         async move { Ok::<_, Infallible>(router::route(front, request).await) }
     });
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let drained = pin!(async { drop(stage.wait_for(|stage| *stage != Stage::Running).await) });
     let result = tokio::select! {
+        biased;
+        () = Rarely::new(drained) => None,
         result = connection.as_mut() => Some(result),
-        _ = async { drop(stage.wait_for(|stage| *stage != Stage::Running).await) } => None,
     };
     let result = match result {
         Some(result) => result,
