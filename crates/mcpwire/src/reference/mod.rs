@@ -228,7 +228,7 @@ impl Server {
         for part in parts.unwrap_or_else(|| vec![text.clone()]) {
             match Message::parse(part) {
                 Ok(message) => self.message(message).await?,
-                Err(rejected) => self.garbage(*rejected).await?,
+                Err(rejected) => self.garbage(rejected).await?,
             }
         }
         Ok(())
