@@ -4,6 +4,7 @@
 //! do both on one connection, so there is a side for each. What the server speaks is found out by the first message
 //! of a side, in the way that costs a pair of equals nothing: the client's own words are tried first.
 
+mod asking;
 mod session_side;
 mod stateless_side;
 
@@ -18,7 +19,7 @@ use self::stateless_side::StatelessSide;
 use crate::message::split_batch;
 use crate::session::legacy::{self, Phase};
 use crate::version::{self, SESSION_ERA, STATELESS_ERA, V2025_11_25, V2026_07_28};
-use crate::{Failure, Fault, Kind, Message, Packet, Rejected, meta, method};
+use crate::{Failure, Fault, Id, Kind, Message, Packet, Rejected, meta, method};
 
 /// One connection to the server; a conversation may need several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -108,6 +109,10 @@ pub struct Conversation {
     stateless_upstream: Upstream,
     opened: BTreeSet<Upstream>,
     effects: VecDeque<Effect>,
+    /// How many questions of our own were sent to find out the era.
+    questions: u32,
+    /// The client has sent requests that stand for themselves.
+    spoke_stateless: bool,
     /// The server cannot be had any more.
     over: bool,
 }
@@ -130,6 +135,8 @@ impl Conversation {
             stateless_upstream: Upstream::FIRST,
             opened: BTreeSet::new(),
             effects: VecDeque::new(),
+            questions: 0,
+            spoke_stateless: false,
             over: false,
         }
     }
@@ -153,6 +160,12 @@ impl Conversation {
     /// How many answers the client still waits for.
     pub fn owed_to_client(&self) -> usize {
         self.session.owed_to_client() + self.stateless.owed_to_client()
+    }
+
+    /// How much is remembered of what is under way, on both sides, questions and their answers included; listens that
+    /// are in force are not. It comes to nothing when everybody has been answered.
+    pub fn load(&self) -> usize {
+        self.session.load() + self.stateless.load()
     }
 
     /// Whether the server cannot be had any more: nothing will be answered from now on.
@@ -182,15 +195,17 @@ impl Conversation {
                     let fault = Fault::UnknownMethod(method.to_string());
                     return self.tell_client(fault.to_message(message.id()));
                 }
+                self.spoke_stateless = true;
                 self.stateless_client(message, now);
             }
-            Kind::Notification { method } if self.stateless.is_some() => {
+            Kind::Notification { method } if self.spoke_stateless => {
                 let cancels = *method == method::CANCELLED;
-                let stateless = match cancels.then(|| meta::cancelled_request(&message)).flatten() {
-                    Some(id) => self.stateless.knows(&id),
-                    None => !self.session.is_some(),
-                };
-                if stateless { self.stateless_client(message, now) } else { self.session_client(message, now) }
+                let cancelled = cancels.then(|| meta::cancelled_request(&message)).flatten();
+                let stateless = cancelled.is_some_and(|id| self.stateless.knows(&id));
+                if stateless || !self.session.is_some() { self.stateless_client(message, now) } else { self.session_client(message, now) }
+            }
+            Kind::Result { .. } | Kind::Error { .. } if !self.session.is_some() => {
+                tracing::debug!(target: "bridge", "dropped the client's {message}: nobody waits for it");
             }
             _ => self.session_client(message, now),
         }
@@ -300,11 +315,22 @@ impl Conversation {
     }
 
     fn learn(&mut self, change: impl FnOnce(&mut Known)) {
+        if self.config.protocol.is_some() {
+            return; // what was laid down is not to be found out
+        }
         let before = self.known;
         change(&mut self.known);
-        // What was laid down is not to be found out.
-        if self.known != before && self.config.protocol.is_none() {
+        if self.known != before {
             self.effects.push_back(Effect::Learned(self.known));
+        }
+    }
+
+    /// An id for a question of our own, which an earlier one may still be without an answer.
+    fn question_id(&mut self, name: &str) -> Id {
+        self.questions += 1;
+        match self.questions {
+            1 => Id::from(format!("mcpwire-{name}").as_str()),
+            number => Id::from(format!("mcpwire-{name}-{number}").as_str()),
         }
     }
 
@@ -323,6 +349,3 @@ enum Side {
 fn stands_for_itself(request: &Message) -> bool {
     memmem::find(request.as_bytes(), b"protocolVersion").is_some() && meta::declared(request).is_some()
 }
-
-#[cfg(test)]
-mod tests;

@@ -52,7 +52,7 @@ pub struct Config {
     pub max_in_flight: usize,
     /// Whether to find out to which request a message of the server belongs where its transport cannot tell.
     pub attribute: bool,
-    /// For the jitter between tries.
+    /// For the jitter between tries, and to tell our requests from those of other bridges on the way.
     pub seed: u64,
 }
 
@@ -232,6 +232,18 @@ impl Session {
         self.owed.iter().filter(|(_, owed)| owed.to == Creditor::Client && !owed.listens()).count()
     }
 
+    /// How much is remembered of what is under way; listens are not counted.
+    pub fn load(&self) -> usize {
+        let lost = self.asked.values().filter(|asked| asked.generation != self.generation).count();
+        let owed = self.owed.iter().filter(|(_, owed)| !owed.listens()).count();
+        owed + self.asked.len() - lost + self.held.iter().filter(|held| !held.is(method::LISTEN)).count()
+    }
+
+    /// Whether nothing is under way, not even a listen.
+    pub fn is_idle(&self) -> bool {
+        self.owed.is_empty()
+    }
+
     pub fn handle_client(&mut self, message: Message, now: Instant) {
         match message.kind() {
             Kind::Request { id, method } => {
@@ -398,7 +410,7 @@ impl Session {
     fn fresh_id(&mut self) -> Id {
         loop {
             self.next_id += 1;
-            let id = Id::from(format!("mcpwire-{}", self.next_id).as_str());
+            let id = Id::of_our_own("", self.config.seed, self.next_id);
             if !self.owed.contains(&id) && !self.asked.contains_key(&id) {
                 return id;
             }
