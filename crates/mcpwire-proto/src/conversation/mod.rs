@@ -19,7 +19,7 @@ use self::stateless_side::StatelessSide;
 use crate::message::split_batch;
 use crate::session::legacy::{self, Phase};
 use crate::version::{self, SESSION_ERA, STATELESS_ERA, V2025_11_25, V2026_07_28};
-use crate::{Failure, Fault, Id, Kind, Message, Packet, Rejected, meta, method};
+use crate::{Failure, Fault, Id, Kind, Message, Packet, Rejected, code, meta, method};
 
 /// One connection to the server; a conversation may need several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -343,6 +343,15 @@ enum Side {
     Session,
     Stateless,
     None,
+}
+
+/// What a failure says of the server's era, as the answer it stands for. A server that misses a session has them.
+fn answer_by(request: &Message, failure: &Failure) -> Option<Message> {
+    match failure {
+        Failure::Refused(error) => Some(Message::error_object(request.id(), error)),
+        Failure::SessionLost(why) => Some(Message::error(request.id(), code::INVALID_REQUEST, why)),
+        Failure::Unreachable(_) | Failure::Interrupted(_) => None,
+    }
 }
 
 /// Whether a request is of the stateless era. Most are told apart without being read.

@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use super::{Conversation, Effect, Upstream};
+use super::{Conversation, Effect, Upstream, answer_by};
 use crate::era::{self, Era, OldClient, Out};
 use crate::object::quoted;
 use crate::session::legacy::{Effect as RelayEffect, Phase, Session as Relay};
@@ -210,19 +210,17 @@ impl Conversation {
     }
 
     pub(super) fn session_failed(&mut self, message: Message, failure: Failure, now: Instant) {
-        if let Failure::Refused(error) = &failure
-            && self.session.disproves(&Message::error_object(message.id(), error))
-        {
+        let answer = answer_by(&message, &failure);
+        if answer.as_ref().is_some_and(|answer| self.session.disproves(answer)) {
             return self.begin_anew(now);
         }
-        match (&mut self.session, &failure) {
-            (SessionSide::Direct { initialize, .. }, Failure::Refused(_))
+        match (&mut self.session, answer) {
+            (SessionSide::Direct { initialize, .. }, Some(_))
                 if initialize.as_ref().is_some_and(|opener| opener.id() == message.id()) =>
             {
                 return self.ask_era(Refusal::Failed(message, failure), now);
             }
-            (SessionSide::Asking(asking), Failure::Refused(error)) if message.id() == Some(&asking.question) => {
-                let answer = Message::error_object(message.id(), error);
+            (SessionSide::Asking(asking), Some(answer)) if message.id() == Some(&asking.question) => {
                 return self.era_answered(&answer, now);
             }
             _ => {}

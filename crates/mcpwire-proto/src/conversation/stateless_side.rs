@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use super::asking::Asking;
-use super::{Conversation, Effect, Upstream};
+use super::{Conversation, Effect, Upstream, answer_by};
 use crate::era::{self, Era, OldServer, OldServerConfig, Sort};
 use crate::session::legacy::{Effect as RelayEffect, Phase, Session as Relay};
 use crate::{Failure, Fault, Id, Kind, Message, Packet, method};
@@ -204,7 +204,7 @@ impl Conversation {
 
     /// The first answer of a server shows whether it still is what it was.
     fn prove(&mut self, answer: &Message) {
-        let StatelessSide::Direct { relay, on_trust } = &mut self.stateless else { return };
+        let StatelessSide::Direct { relay, on_trust: on_trust @ true } = &mut self.stateless else { return };
         if matches!(answer.kind(), Kind::Result { .. }) || era::era_by(answer) == Era::Stateless {
             *on_trust = false;
         } else if relay.is_idle() {
@@ -222,8 +222,7 @@ impl Conversation {
             }
             StatelessSide::Asking(asking) => {
                 let asked = message.id() == Some(&asking.question);
-                if let (true, Failure::Refused(error)) = (asked, &failure) {
-                    let answer = Message::error_object(Some(&asking.question), error);
+                if let Some(answer) = answer_by(&message, &failure).filter(|_| asked) {
                     return self.server_told(answer.into(), now);
                 }
                 asking.lost |= asked && matches!(failure, Failure::Interrupted(_));
@@ -231,7 +230,9 @@ impl Conversation {
             }
             _ => {}
         }
+        let answer = answer_by(&message, &failure);
         self.on_stateless_relay(|relay| relay.handle_failed(message, failure, now));
+        answer.iter().for_each(|answer| self.prove(answer));
     }
 
     pub(super) fn stateless_session_lost(&mut self, upstream: Upstream, why: &str, now: Instant) {

@@ -121,10 +121,10 @@ impl End {
     fn cancel(&mut self, sender: Side, message: &Message) {
         let Some(id) = meta::cancelled_request(message) else { return };
         // In the stateless era a server ends a listen this way.
+        let listens = self.client_requests.get(&id).is_some_and(|(_, method)| method == method::LISTEN);
         let table = match sender {
-            Side::Server if !self.server_requests.contains_key(&id) => &mut self.client_requests,
-            Side::Server => &mut self.server_requests,
-            Side::Client => &mut self.client_requests,
+            Side::Server if !listens => &mut self.server_requests,
+            _ => &mut self.client_requests,
         };
         if table.get(&id).is_some_and(|(_, method)| method == method::INITIALIZE) {
             return; // this cannot be cancelled

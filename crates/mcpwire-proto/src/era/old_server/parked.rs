@@ -149,8 +149,10 @@ impl OldServer {
         let Some(parked) = self.parked.get_mut(&number) else { return };
         parked.until = now + self.config.park_for;
         if let Some(answer) = parked.answer.take() {
+            let (upstream, questions) = (parked.call.upstream, std::mem::take(&mut parked.questions));
             self.parked.remove(&number);
             self.tell(id, answer.with_id(id));
+            self.leave_unanswered(upstream, questions, now);
         } else if parked.questions.is_empty() && parked.refusal.is_some() {
             self.parked.remove(&number);
             self.place(request.clone(), now);
@@ -202,18 +204,23 @@ impl OldServer {
             self.parked.iter().filter(|(_, parked)| parked.until <= now).map(|(number, _)| *number).collect();
         for number in late {
             let Some(parked) = self.parked.remove(&number) else { continue };
-            for Question { id, method, .. } in parked.questions.into_values() {
-                let Some(id) = id else { continue };
-                let answer = if method == method::ELICITATION_CREATE {
-                    Message::result(&id, r#"{"action":"cancel"}"#)
-                } else {
-                    Fault::Upstream("the client did not come back with an answer".into()).to_message(Some(&id))
-                };
-                self.answer_server(parked.call.upstream, answer, now);
-            }
+            self.leave_unanswered(parked.call.upstream, parked.questions, now);
             if parked.answer.is_none() && parked.refusal.is_none() {
                 self.cancel_upstream(&parked.call, now);
             }
+        }
+    }
+
+    /// Tells the server that nobody will answer these.
+    fn leave_unanswered(&mut self, upstream: Upstream, questions: BTreeMap<String, Question>, now: Instant) {
+        for Question { id, method, .. } in questions.into_values() {
+            let Some(id) = id else { continue };
+            let answer = if method == method::ELICITATION_CREATE {
+                Message::result(&id, r#"{"action":"cancel"}"#)
+            } else {
+                Fault::Upstream("the client did not come back with an answer".into()).to_message(Some(&id))
+            };
+            self.answer_server(upstream, answer, now);
         }
     }
 }

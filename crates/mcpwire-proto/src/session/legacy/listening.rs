@@ -29,8 +29,12 @@ impl Session {
         }
         let Some(id) = meta::subscription_id(&packet.message) else { return false };
         self.backoff.reset();
-        let Some(owed) = self.owed.entry(&id).filter(|owed| owed.repeated) else { return false };
-        owed.repeated = false;
+        let Some(owed) = self.owed.entry(&id).filter(|owed| owed.listens()) else { return false };
+        let again = std::mem::take(&mut owed.repeated);
+        // It may have been cut off before its client heard of the first.
+        if !std::mem::replace(&mut owed.acknowledged, true) || !again {
+            return false;
+        }
         let honoured = packet.message.payload().and_then(crate::Object::parse);
         let honoured = honoured.as_ref().and_then(|params| params.object("notifications")).unwrap_or_default();
         for (kind, notification) in LIST_CHANGES {

@@ -142,6 +142,8 @@ struct Owed {
     repeated: bool,
     /// It was sent a second time because its session was lost.
     reopened: bool,
+    /// The client has heard that it is listening.
+    acknowledged: bool,
     /// When to give up waiting for an unreachable server.
     give_up: Option<Instant>,
     /// When to give up on a silent server.
@@ -468,6 +470,7 @@ impl Owed {
             held: false,
             repeated: false,
             reopened: false,
+            acknowledged: false,
             give_up: None,
             deadline: None,
         }

@@ -1,6 +1,6 @@
 //! A client that keeps to the protocol of its era, does a number of things at once, and remembers what it was told.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use fastrand::Rng;
 use mcpwire_proto::{Id, Kind, Lane, Message, Packet, method};
@@ -17,6 +17,7 @@ pub struct Task {
     id: Option<Id>,
     cancelled: bool,
     pub outcome: Option<Outcome>,
+    error: Value,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +39,7 @@ pub struct Client {
     listens: HashMap<Id, bool>,
     /// Questions that were taken back.
     withdrawn: Vec<Id>,
+    sent: HashSet<Id>,
 }
 
 /// What the client does about a message, and after how many milliseconds.
@@ -58,6 +60,7 @@ impl Client {
             ready: era == Era::Stateless,
             listens: HashMap::new(),
             withdrawn: Vec::new(),
+            sent: HashSet::new(),
         }
     }
 
@@ -107,6 +110,10 @@ impl Client {
         let id = task.id.clone()?;
         task.cancelled = true;
         self.listens.remove(&id);
+        // What was not sent yet will not be.
+        if !self.sent.contains(&id) {
+            return None;
+        }
         Some(Message::notification(method::CANCELLED, Some(&format!(r#"{{"requestId":{id}}}"#))))
     }
 
@@ -149,9 +156,14 @@ impl Client {
         }
     }
 
-    /// Whether the question behind this answer was taken back meanwhile.
-    pub fn is_withdrawn(&self, answer: &Message) -> bool {
-        answer.is_response() && answer.id().is_some_and(|id| self.withdrawn.contains(id))
+    /// Whether it still wants to say this, now that the time has come.
+    pub fn says(&mut self, message: &Message) -> bool {
+        let Some(id) = message.id() else { return true };
+        if message.is_response() {
+            return !self.withdrawn.contains(id);
+        }
+        self.sent.insert(id.clone());
+        !self.by_id.get(id).is_some_and(|marker| self.tasks[*marker].cancelled)
     }
 
     fn answered(&mut self, id: &Id, value: &Value, rng: &mut Rng) -> Says {
@@ -166,6 +178,7 @@ impl Client {
         }
         if value.get("error").is_some() {
             task.outcome = Some(Outcome::Failed);
+            task.error = value["error"].clone();
             return Vec::new();
         }
         task.outcome = Some(Outcome::Done);
@@ -249,7 +262,7 @@ impl Task {
             _ if era == Era::Session => (method::LOGGING_SET_LEVEL, json!({"level": "info", "_meta": {}})),
             _ => (method::DISCOVER, json!({"_meta": {}})),
         };
-        Task { method, params, id: None, cancelled: false, outcome: None }
+        Task { method, params, id: None, cancelled: false, outcome: None, error: Value::Null }
     }
 }
 

@@ -7,7 +7,7 @@ mod client;
 mod server;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
@@ -73,7 +73,7 @@ enum Event {
     Starts(usize),
     Cancels(usize),
     FromClient(Message),
-    AtServer(u32, u32, Message),
+    AtServer(u32, u64, Message),
     FromServer(u32, u32, Packet),
     Fails(u32, Message, Failure),
     Changes,
@@ -96,8 +96,22 @@ struct World {
     /// How often each connection was cut off from what was under way on it.
     lives: HashMap<u32, u32>,
     /// Requests that are with the server, by connection.
-    under_way: HashMap<(u32, Id), Message>,
+    under_way: HashMap<(u32, Id), (u64, Message)>,
+    /// Sendings that will not arrive.
+    cut: HashSet<u64>,
+    sendings: u64,
     down_until: Option<Instant>,
+    begun: Instant,
+    /// What happened, to be read when it went wrong.
+    history: Vec<String>,
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.history.join("\n"));
+        }
+    }
 }
 
 impl World {
@@ -121,7 +135,11 @@ impl World {
             server: Server::new(setting.server),
             lives: HashMap::new(),
             under_way: HashMap::new(),
+            cut: HashSet::new(),
+            sendings: 0,
             down_until: None,
+            begun: now,
+            history: Vec::new(),
             rng,
         }
     }
@@ -184,6 +202,11 @@ impl World {
         assert_eq!(self.conversation.load(), 0, "something is remembered: {:#?}", self.conversation);
     }
 
+    fn note(&mut self, what: String) {
+        let at = self.now.duration_since(self.begun).as_millis();
+        self.history.push(format!("{at:>7} {what}"));
+    }
+
     fn plan(&mut self, millis: u64, event: Event) {
         self.plan_at(self.now + Duration::from_millis(millis), event);
     }
@@ -204,6 +227,7 @@ impl World {
     }
 
     fn happens(&mut self, event: Event) {
+        self.note(format!("{event:?}"));
         match event {
             Event::Starts(marker) if self.client.is_ready() => {
                 let message = self.client.start(marker, None);
@@ -222,7 +246,11 @@ impl World {
                 }
             }
             Event::FromClient(message) => self.from_client(message),
-            Event::AtServer(upstream, life, message) => self.at_server(upstream, life, message),
+            Event::AtServer(upstream, sending, message) => {
+                if !self.cut.contains(&sending) {
+                    self.at_server(upstream, message);
+                }
+            }
             Event::FromServer(upstream, life, packet) => {
                 if life == self.life(upstream) {
                     self.from_server(upstream, packet);
@@ -241,7 +269,7 @@ impl World {
     }
 
     fn from_client(&mut self, message: Message) {
-        if self.client.is_withdrawn(&message) {
+        if !self.client.says(&message) {
             return;
         }
         self.judge.at_client(By::Peer, &message);
@@ -257,18 +285,12 @@ impl World {
     }
 
     /// A message of ours arrives at the server, or does not.
-    fn at_server(&mut self, upstream: u32, life: u32, message: Message) {
-        if !self.setting.sorted && life != self.life(upstream) {
-            return; // it was in the pipe of a process that is gone
-        }
+    fn at_server(&mut self, upstream: u32, message: Message) {
         let why = || "simulated".to_owned();
         let opens = message.is(method::INITIALIZE);
         let failure = match () {
             () if self.setting.sorted && self.is_down() => Some(Failure::Unreachable(why())),
-            () if self.setting.sorted && !opens && !self.server.knows(upstream) && self.lives.contains_key(&upstream) => {
-                // A server that never had a session here answers as it likes to what it does not know.
-                Some(Failure::SessionLost(why()))
-            }
+            () if self.setting.sorted && !opens && self.server.misses(upstream) => Some(Failure::SessionLost(why())),
             () => None,
         };
         if let Some(failure) = failure {
@@ -317,43 +339,62 @@ impl World {
                 self.server.forget(Some(upstream));
                 self.end_life(upstream);
                 self.judge.server_lost(upstream);
-                self.under_way.retain(|(at, _), _| *at != upstream);
                 self.conversation.handle_server_gone(Upstream(upstream), "simulated", self.now);
             }
             (true, 0) => {
                 // The server is restarted: everything under way is cut off, all sessions are forgotten.
                 self.server.forget(None);
                 self.down_until = Some(self.now + Duration::from_millis(self.rng.u64(0..4000)));
-                let lost: Vec<_> = self.under_way.drain().collect();
-                for ((upstream, id), message) in lost {
-                    self.cut(upstream, &id, message);
-                }
-                self.lives.keys().copied().collect::<Vec<_>>().into_iter().for_each(|upstream| self.end_life(upstream));
+                self.lives.keys().copied().collect::<Vec<_>>().into_iter().for_each(|upstream| self.cut_off(upstream));
             }
             (true, 1) => {
                 self.server.forget(Some(upstream));
+                self.cut_off(upstream);
                 self.conversation.handle_session_lost(Upstream(upstream), "simulated", self.now);
             }
             (true, _) => {
                 let ids: Vec<_> = self.under_way.keys().cloned().collect();
-                if let Some(key) = self.rng.choice(ids) && let Some(message) = self.under_way.remove(&key) {
-                    self.cut(key.0, &key.1, message);
+                if let Some(key) = self.rng.choice(ids) && let Some((sending, message)) = self.under_way.remove(&key) {
+                    self.cut(key.0, &key.1, sending, message);
                 }
             }
         }
     }
 
-    fn end_life(&mut self, upstream: u32) {
-        *self.lives.entry(upstream).or_default() += 1;
+    /// Everything under way on a connection is lost, and the transport says so of each request.
+    fn cut_off(&mut self, upstream: u32) {
+        self.end_life(upstream);
+        let lost: Vec<_> = self.under_way.extract_if(|(at, _), _| *at == upstream).collect();
+        for ((_, id), (sending, message)) in lost {
+            self.cut(upstream, &id, sending, message);
+        }
     }
 
-    fn cut(&mut self, upstream: u32, id: &Id, message: Message) {
+    fn end_life(&mut self, upstream: u32) {
+        *self.lives.entry(upstream).or_default() += 1;
+        // What is on its way will not arrive. Requests are told apart: the transport says what became of each.
+        for event in self.events.values() {
+            if let Event::AtServer(to, sending, message) = event
+                && *to == upstream
+                && (!self.setting.sorted || !message.is_request())
+            {
+                self.cut.insert(*sending);
+            }
+        }
+        if !self.setting.sorted {
+            self.under_way.retain(|(at, _), _| *at != upstream);
+        }
+    }
+
+    fn cut(&mut self, upstream: u32, id: &Id, sending: u64, message: Message) {
+        self.cut.insert(sending);
         self.judge.request_lost(upstream, id);
         self.conversation.handle_failed(Upstream(upstream), message, Failure::Interrupted("simulated".into()), self.now);
     }
 
     fn drain(&mut self) {
         while let Some(effect) = self.conversation.poll_effect() {
+            self.note(format!("        {effect:?}"));
             match effect {
                 Effect::ToClient(packet) => {
                     self.judge.at_client(By::Us, &packet.message);
@@ -366,14 +407,14 @@ impl World {
                     let message = packet.message;
                     self.lives.entry(upstream).or_default();
                     if message.is_request() && let Some(id) = message.id() {
-                        self.under_way.insert((upstream, id.clone()), message.clone());
+                        self.under_way.insert((upstream, id.clone()), (self.sendings + 1, message.clone()));
                     }
                     if message.is(method::CANCELLED) && let Some(id) = mcpwire_proto::meta::cancelled_request(&message) {
                         self.under_way.remove(&(upstream, id));
                     }
                     let at = self.arrival((!self.setting.sorted).then(|| format!("to {upstream}")));
-                    let life = self.life(upstream);
-                    self.plan_at(at, Event::AtServer(upstream, life, message));
+                    self.sendings += 1;
+                    self.plan_at(at, Event::AtServer(upstream, self.sendings, message));
                 }
                 Effect::Open(_) | Effect::Learned(_) => {}
                 Effect::Close(Upstream(upstream)) => {

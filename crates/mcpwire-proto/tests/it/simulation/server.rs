@@ -1,6 +1,6 @@
 //! A server that keeps to the protocol of its era, asks during calls, and checks that it is told what it asked for.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use fastrand::Rng;
 use mcpwire_proto::{Id, Kind, Lane, Message, Packet, meta, method};
@@ -12,6 +12,8 @@ pub struct Server {
     era: Era,
     /// The sessions that it has with its peers, by connection; in the stateless era, what is open there.
     rooms: HashMap<u32, Room>,
+    /// Connections that ever had a session.
+    met: HashSet<u32>,
     /// How often each call of a tool was begun.
     pub begun: HashMap<usize, u32>,
 }
@@ -35,7 +37,7 @@ struct Call {
 
 impl Server {
     pub fn new(era: Era) -> Server {
-        Server { era, rooms: HashMap::new(), begun: HashMap::new() }
+        Server { era, rooms: HashMap::new(), met: HashSet::new(), begun: HashMap::new() }
     }
 
     /// It has lost what it knew of one peer, or of all.
@@ -46,8 +48,9 @@ impl Server {
         }
     }
 
-    pub fn knows(&self, upstream: u32) -> bool {
-        self.era == Era::Stateless || self.rooms.contains_key(&upstream)
+    /// Whether there was a session on this connection, and is none any more.
+    pub fn misses(&self, upstream: u32) -> bool {
+        self.era == Era::Session && self.met.contains(&upstream) && !self.rooms.contains_key(&upstream)
     }
 
     pub fn hears(&mut self, upstream: u32, message: &Message, rng: &mut Rng) -> Vec<Packet> {
@@ -101,6 +104,7 @@ impl Server {
     fn session_request(&mut self, upstream: u32, id: &Id, method: &str, params: &Value) -> Vec<Packet> {
         let done = |result: Value| vec![answer(id, &result)];
         if method == method::INITIALIZE {
+            self.met.insert(upstream);
             self.rooms.insert(upstream, Room::default());
             let capabilities = json!({
                 "tools": {"listChanged": true}, "resources": {"subscribe": true}, "prompts": {}, "logging": {}
@@ -108,7 +112,8 @@ impl Server {
             let info = json!({"name": "s", "version": "1"});
             return done(json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": info}));
         }
-        assert!(params["_meta"].get(meta::key::PROTOCOL_VERSION).is_none(), "not stripped: {params}");
+        let told = params["_meta"].get(meta::key::PROTOCOL_VERSION);
+        assert!(method == method::DISCOVER || told.is_none(), "not stripped: {params}");
         match method {
             method::TOOLS_LIST => done(json!({"tools": []})),
             method::RESOURCES_READ => done(read(params)),
