@@ -16,6 +16,7 @@ use memchr::memmem;
 
 use self::session_side::SessionSide;
 use self::stateless_side::StatelessSide;
+use crate::era;
 use crate::message::split_batch;
 use crate::session::legacy::{self, Phase};
 use crate::version::{self, SESSION_ERA, STATELESS_ERA, V2025_11_25, V2026_07_28};
@@ -57,6 +58,8 @@ pub struct Known {
 #[derive(Debug, Clone)]
 pub struct Config {
     pub relay: legacy::Config,
+    /// Whether the server's transport tells to which request a message belongs.
+    pub sorted: bool,
     /// The version to speak with the server; otherwise it is found out.
     pub protocol: Option<&'static str>,
     pub known: Known,
@@ -76,6 +79,7 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             relay: legacy::Config::default(),
+            sorted: false,
             protocol: None,
             known: Known::default(),
             most_sessions: 16,
@@ -348,6 +352,7 @@ enum Side {
 /// What a failure says of the server's era, as the answer it stands for. A server that misses a session has them.
 fn answer_by(request: &Message, failure: &Failure) -> Option<Message> {
     match failure {
+        Failure::Refused(error) if era::refuses_everything(error) => None,
         Failure::Refused(error) => Some(Message::error_object(request.id(), error)),
         Failure::SessionLost(why) => Some(Message::error(request.id(), code::INVALID_REQUEST, why)),
         Failure::Unreachable(_) | Failure::Interrupted(_) => None,

@@ -13,7 +13,7 @@ use std::time::Instant;
 use super::asking::Asking;
 use super::{Conversation, Effect, Upstream, answer_by};
 use crate::era::{self, Era, OldServer, OldServerConfig, Sort};
-use crate::session::legacy::{Effect as RelayEffect, Phase, Session as Relay};
+use crate::session::legacy::{self, Effect as RelayEffect, Phase, Session as Relay};
 use crate::{Failure, Fault, Id, Kind, Message, Packet, method};
 
 /// The most messages that wait for the server's era to be found out.
@@ -173,7 +173,7 @@ impl Conversation {
     pub(super) fn pool(&self, on_trust: bool, now: Instant) -> OldServer {
         let config = OldServerConfig {
             on_trust,
-            relay: self.config.relay.clone(),
+            relay: legacy::Config { attribute: !self.config.sorted, ..self.config.relay.clone() },
             version: self.config.session_version(),
             most_sessions: self.config.most_sessions,
             most_parked: self.config.most_parked,

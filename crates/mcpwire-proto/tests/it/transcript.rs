@@ -129,7 +129,7 @@ impl Shared {
 /// Runs one scenario. Fails on anything that is missing and on anything that nobody expected.
 fn check(shared: &Shared, lines: &[Line]) {
     let mut lines: VecDeque<Line> = lines.iter().cloned().collect();
-    let mut config = Config { relay: Default::default(), ..Config::default() };
+    let mut config = Config { sorted: true, ..Config::default() };
     let sets_up = |(_, line): &Line| line.starts_with("config ") || line.starts_with("do ");
     while lines.front().is_some_and(sets_up)
         && let Some((number, line)) = lines.pop_front()
@@ -165,7 +165,8 @@ fn configure(config: &mut Config, setting: &str, number: usize) {
     let (name, value) = setting.split_once('=').unwrap_or_else(|| panic!("line {number}: no setting: {setting}"));
     let yes = || Some(value == "yes");
     match name {
-        "attribute" => config.relay.attribute = value == "yes",
+        "attribute" => (config.relay.attribute, config.sorted) = (value == "yes", value != "yes"),
+        "sorted" => config.sorted = value == "yes",
         "timeout" => config.relay.timeout = Some(duration(value)),
         "wait" => config.relay.wait = duration(value),
         "inflight" => config.relay.max_in_flight = value.parse().unwrap(),
@@ -206,7 +207,7 @@ impl Stage {
     #[allow(clippy::disallowed_methods, reason = "any instant will do to begin with")]
     fn new(config: Config) -> Stage {
         Stage {
-            unsorted: config.relay.attribute,
+            unsorted: !config.sorted,
             conversation: Conversation::new(config).opened_first(),
             now: Instant::now(),
             judge: Judge::default(),

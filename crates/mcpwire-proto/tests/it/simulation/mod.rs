@@ -119,9 +119,10 @@ impl World {
     fn new(setting: Setting, seed: u64) -> World {
         let mut rng = Rng::with_seed(seed);
         let now = Instant::now();
-        let relay = legacy::Config { attribute: !setting.sorted, seed, ..legacy::Config::default() };
+        let attribute = !setting.sorted && rng.bool();
+        let relay = legacy::Config { attribute, seed, ..legacy::Config::default() };
         let most_sessions = rng.usize(1..6);
-        let config = Config { relay, most_sessions, ..Config::default() };
+        let config = Config { relay, sorted: setting.sorted, most_sessions, ..Config::default() };
         World {
             setting,
             now,
