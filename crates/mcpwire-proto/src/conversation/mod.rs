@@ -9,6 +9,7 @@ mod session_side;
 mod stateless_side;
 
 use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -55,6 +56,16 @@ pub struct Known {
     pub stateless: Option<bool>,
 }
 
+/// The secret behind what clients are handed and bring back. It is not shown.
+#[derive(Clone, Copy, Default)]
+pub struct Key(pub [u8; 32]);
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key")
+    }
+}
+
 #[derive(Debug, Clone)]
 pub struct Config {
     pub relay: legacy::Config,
@@ -72,7 +83,7 @@ pub struct Config {
     /// How long a server may be silent to `server/discover` before `initialize` is tried, too.
     pub probe_for: Duration,
     /// Must be random where clients are not to be trusted.
-    pub key: [u8; 32],
+    pub key: Key,
 }
 
 impl Default for Config {
@@ -86,7 +97,7 @@ impl Default for Config {
             most_parked: 256,
             park_for: Duration::from_secs(300),
             probe_for: Duration::from_secs(3),
-            key: [0; 32],
+            key: Key::default(),
         }
     }
 }
@@ -206,7 +217,11 @@ impl Conversation {
                 let cancels = *method == method::CANCELLED;
                 let cancelled = cancels.then(|| meta::cancelled_request(&message)).flatten();
                 let stateless = cancelled.is_some_and(|id| self.stateless.knows(&id));
-                if stateless || !self.session.is_some() { self.stateless_client(message, now) } else { self.session_client(message, now) }
+                if stateless || !self.session.is_some() {
+                    self.stateless_client(message, now)
+                } else {
+                    self.session_client(message, now)
+                }
             }
             Kind::Result { .. } | Kind::Error { .. } if !self.session.is_some() => {
                 tracing::debug!(target: "bridge", "dropped the client's {message}: nobody waits for it");

@@ -177,7 +177,8 @@ impl Conversation {
         let relay = Box::new(Relay::new(self.config.relay.clone()));
         let opens = message.is_request() && message.is(method::INITIALIZE);
         if opens && self.known.session == Some(false) && self.known.stateless != Some(false) {
-            let client = Box::new(OldClient::new(message, None, self.config.stateless_version(), self.config.relay.seed));
+            let client =
+                Box::new(OldClient::new(message, None, self.config.stateless_version(), self.config.relay.seed));
             self.session = SessionSide::Translated { client, relay, on_trust: self.config.protocol.is_none() };
             return self.pump_translated(now);
         }

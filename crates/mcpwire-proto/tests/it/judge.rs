@@ -77,7 +77,8 @@ impl End {
     fn watch(&mut self, by: By, sender: Side, message: &Message) {
         let value: Value = serde_json::from_slice(message.as_bytes()).unwrap();
         let stateless = meta::declared(message).is_some();
-        let version = if stateless { STATELESS.to_owned() } else { self.version.clone().unwrap_or("2025-11-25".into()) };
+        let version =
+            if stateless { STATELESS.to_owned() } else { self.version.clone().unwrap_or("2025-11-25".into()) };
         match message.kind() {
             Kind::Request { id, method } => {
                 by.check(&version, sender, &value, None);
@@ -108,10 +109,13 @@ impl End {
                     assert!(asked.is_some(), "we answered what nobody asks, or asks any more: {value}");
                 }
                 let Some((version, method)) = asked.or(cancelled) else { return };
-                if method == method::INITIALIZE && let Some(version) = value["result"]["protocolVersion"].as_str() {
+                if method == method::INITIALIZE
+                    && let Some(version) = value["result"]["protocolVersion"].as_str()
+                {
                     self.version = Some(version.to_owned());
                 }
-                let version = if method == method::INITIALIZE { self.version.clone().unwrap_or(version) } else { version };
+                let version =
+                    if method == method::INITIALIZE { self.version.clone().unwrap_or(version) } else { version };
                 by.check(&version, sender, &value, Some(&method));
             }
             Kind::Error { id: None } => {}

@@ -247,7 +247,8 @@ impl Stage {
         let by = if place.contains('!') { By::Rogue } else { By::Peer };
         let place = place.replace('!', "");
         if let Some(rest) = place.strip_prefix("server") {
-            let (number, stream) = rest.split_once('[').map_or((rest, ""), |(number, _)| (number, &rest[number.len()..]));
+            let (number, stream) =
+                rest.split_once('[').map_or((rest, ""), |(number, _)| (number, &rest[number.len()..]));
             let upstream = number.strip_prefix('#').map_or(0, |number| number.parse().unwrap());
             let lane = lane(stream).unwrap_or(if self.unsorted { Lane::Unsorted } else { Lane::Main });
             let message = Message::parse(text.into()).expect("servers' garbage does not come this far");
@@ -365,7 +366,9 @@ impl Stage {
                 let other = matches!(&packet.lane, Lane::Request(id) if Some(id) != packet.message.id());
                 assert!(!other, "the answer came on the stream of another request: {:?}", packet.lane);
             }
-            None => assert!(!matches!(packet.lane, Lane::Request(_)), "it came on a request's stream: {:?}", packet.lane),
+            None => {
+                assert!(!matches!(packet.lane, Lane::Request(_)), "it came on a request's stream: {:?}", packet.lane)
+            }
         }
     }
 

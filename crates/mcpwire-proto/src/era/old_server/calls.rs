@@ -154,8 +154,18 @@ impl OldServer {
         if let Some(seat) = self.seat(upstream) {
             seat.under_way.remove(&id);
         }
+        self.leave_off(upstream, &[call.id.clone()]);
         self.on_relay(upstream, now, |relay| relay.handle_client(cancelled, now));
         self.touch(upstream, now);
+    }
+
+    /// Notes calls that may still be heard of. Where that can be confused, no other that may be asked gets their session,
+    /// until the server has answered them all the same.
+    pub(super) fn leave_off(&mut self, upstream: Upstream, calls: &[Id]) {
+        let unsorted = self.config.relay.attribute;
+        if let Some(seat) = self.seat(upstream).filter(|seat| unsorted && seat.sort.answers_questions()) {
+            seat.left_off.extend(calls.iter().cloned());
+        }
     }
 
     fn pass_progress(&mut self, upstream: Upstream, lane: &Lane, message: Message) {

@@ -70,9 +70,8 @@ impl Filter {
 
 /// Whether an update is of the resource that was subscribed to, or of a part of it.
 fn covers(wanted: &str, uri: &str) -> bool {
-    uri.strip_prefix(wanted).is_some_and(|rest| {
-        rest.is_empty() || wanted.ends_with('/') || rest.starts_with(['/', '?', '#'])
-    })
+    uri.strip_prefix(wanted)
+        .is_some_and(|rest| rest.is_empty() || wanted.ends_with('/') || rest.starts_with(['/', '?', '#']))
 }
 
 /// A resource that the server was asked to tell of.

@@ -26,7 +26,7 @@ use self::calls::Call;
 use self::listens::Listen;
 use self::parked::Parked;
 use self::seal::Seal;
-use crate::conversation::{Effect, Upstream};
+use crate::conversation::{Effect, Key, Upstream};
 use crate::method::{self, Method};
 use crate::session::legacy::{Config as RelayConfig, Phase};
 use crate::version::{ALL, STATELESS_ERA};
@@ -44,7 +44,7 @@ pub(crate) struct Config {
     /// How long a call waits for its retry.
     pub park_for: Duration,
     /// For the seal on what clients bring back.
-    pub key: [u8; 32],
+    pub key: Key,
     /// That the server needs sessions was only remembered: if it refuses the first, its requests are to be asked for.
     pub on_trust: bool,
 }
@@ -81,7 +81,7 @@ pub(crate) struct OldServer {
 impl OldServer {
     /// `first_upstream` and those after it are ours to open.
     pub(crate) fn new(config: Config, first_upstream: u32, now: Instant) -> OldServer {
-        let seal = Seal::new(&config.key, now);
+        let seal = Seal::new(&config.key.0, now);
         OldServer {
             config,
             seats: Vec::new(),
@@ -211,6 +211,12 @@ impl OldServer {
     }
 
     pub(crate) fn handle_server(&mut self, upstream: Upstream, packet: Packet, now: Instant) {
+        if let Some(id) = packet.message.id().filter(|_| packet.message.is_response())
+            && let Some(seat) = self.seat(upstream)
+            && seat.left_off.remove(id)
+        {
+            self.seat_waiting(now);
+        }
         self.on_relay(upstream, now, |relay| relay.handle_server(packet, now));
     }
 
@@ -223,6 +229,7 @@ impl OldServer {
     }
 
     pub(crate) fn handle_server_gone(&mut self, upstream: Upstream, why: &str, now: Instant) {
+        self.seat(upstream).into_iter().for_each(|seat| seat.left_off.clear());
         self.on_relay(upstream, now, |relay| relay.handle_server_gone(why, now));
     }
 
@@ -235,11 +242,24 @@ impl OldServer {
 
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         for upstream in self.seats.iter().map(|seat| seat.upstream).collect::<Vec<_>>() {
+            let before = self.may_be_heard_of(upstream);
             self.on_relay(upstream, now, |relay| relay.handle_timeout(now));
+            if !before.is_empty() {
+                let after = self.may_be_heard_of(upstream);
+                let given_up: Vec<Id> = before.into_iter().filter(|id| !after.contains(id)).collect();
+                self.leave_off(upstream, &given_up);
+            }
         }
         self.expire_parked(now);
         self.retire_seats(now);
         self.seat_waiting(now);
+    }
+
+    /// The calls in a session that the server may ask something for, by its ids.
+    fn may_be_heard_of(&self, upstream: Upstream) -> Vec<Id> {
+        let seat = self.seats.iter().find(|seat| seat.upstream == upstream);
+        let calls = seat.into_iter().flat_map(|seat| &seat.under_way);
+        calls.filter(|(_, whose)| self.may_be_asked(whose)).map(|(id, _)| id.clone()).collect()
     }
 
     /// Answers everything that is still owed: nothing more will come from the server.

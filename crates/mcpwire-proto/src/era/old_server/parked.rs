@@ -175,7 +175,9 @@ impl OldServer {
             Some(response) => {
                 match &question.id {
                     Some(id) => answers.push((upstream, Message::result(id, response))),
-                    None => opened &= Object::parse(response).and_then(|r| r.string("action")).as_deref() == Some("accept"),
+                    None => {
+                        opened &= Object::parse(response).and_then(|r| r.string("action")).as_deref() == Some("accept")
+                    }
                 }
                 false
             }

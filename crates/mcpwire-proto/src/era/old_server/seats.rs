@@ -1,6 +1,6 @@
 //! Sessions with the server: who gets which, when one is opened, and when it is given back.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use super::listens::Subscription;
@@ -32,7 +32,7 @@ impl Sort {
     }
 
     /// Whether the server may ask this client anything.
-    fn answers_questions(&self) -> bool {
+    pub(super) fn answers_questions(&self) -> bool {
         let capabilities = Object::parse(&self.capabilities).unwrap_or_default();
         ["elicitation", "sampling", "roots"].iter().any(|name| capabilities.get(name).is_some())
     }
@@ -87,6 +87,9 @@ pub(crate) struct Seat {
     backlog: VecDeque<Message>,
     pub(super) under_way: HashMap<Id, Whose>,
     pub(super) log_level: Option<String>,
+    /// Calls that the server was told to leave off and may still ask something for, which nobody could tell from a
+    /// question for another call.
+    pub(super) left_off: HashSet<Id>,
     /// The resources that listens want to hear of.
     pub(super) subscriptions: BTreeMap<String, Subscription>,
     used: Instant,
@@ -104,6 +107,7 @@ impl Seat {
             backlog: VecDeque::new(),
             under_way: HashMap::new(),
             log_level: None,
+            left_off: HashSet::new(),
             subscriptions: BTreeMap::new(),
             used: now,
         }
@@ -205,7 +209,7 @@ impl OldServer {
 
     fn is_taken(&self, seat: &Seat) -> bool {
         let waits = seat.backlog.iter().any(|message| message.method().is_some_and(Method::may_ask));
-        waits || seat.under_way.values().any(|whose| self.may_be_asked(whose))
+        waits || !seat.left_off.is_empty() || seat.under_way.values().any(|whose| self.may_be_asked(whose))
     }
 
     pub(super) fn may_be_asked(&self, whose: &Whose) -> bool {
@@ -245,7 +249,8 @@ impl OldServer {
                 RelayEffect::ToClient(packet) => self.heard(upstream, packet, now),
             }
         }
-        let is_lost = |seat: &Seat| seat.initialized.is_some() && seat.relay.phase() == Phase::Closed && !seat.is_busy();
+        let is_lost =
+            |seat: &Seat| seat.initialized.is_some() && seat.relay.phase() == Phase::Closed && !seat.is_busy();
         if self.seat(upstream).is_some_and(|seat| is_lost(seat)) {
             // It had a session, lost it, and gets no new one.
             self.refused = true;
@@ -326,10 +331,12 @@ impl OldServer {
 
     /// When a session has been of no use for long enough.
     pub(super) fn retires_at(&self, seat: &Seat) -> Option<Instant> {
-        if !self.is_spare(seat) || self.seats.len() == 1 {
+        let is_tainted = !seat.left_off.is_empty();
+        if !self.is_spare(seat) || (self.seats.len() == 1 && !is_tainted) {
             return None;
         }
-        let is_spare = self.seats.iter().any(|other| other.upstream != seat.upstream && other.sort == seat.sort);
+        let is_spare =
+            is_tainted || self.seats.iter().any(|other| other.upstream != seat.upstream && other.sort == seat.sort);
         Some(seat.used + if is_spare { SPARE_IDLE } else { LAST_IDLE })
     }
 
@@ -338,7 +345,7 @@ impl OldServer {
             .seats
             .iter()
             .filter(|seat| self.retires_at(seat).is_some_and(|at| at <= now))
-            .max_by_key(|seat| seat.upstream)
+            .max_by_key(|seat| (!seat.left_off.is_empty(), seat.upstream))
             .map(|seat| seat.upstream)
         {
             self.drop_seat(upstream, "");
@@ -356,7 +363,8 @@ impl OldServer {
                 continue;
             }
             // Where one of a sort finds no room, the next finds none, either.
-            let hopeless = kept.back().is_some_and(|last| last.sort == sort && last.request.method() == request.method());
+            let hopeless =
+                kept.back().is_some_and(|last| last.sort == sort && last.request.method() == request.method());
             let placed = if hopeless { Err((request, sort)) } else { self.try_to_place(request, sort, now) };
             if let Err((request, sort)) = placed {
                 kept.push_back(Waiting { request, sort, until });

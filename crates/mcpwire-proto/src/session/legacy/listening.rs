@@ -43,7 +43,8 @@ impl Session {
                 self.effects.push_back(Effect::ToClient(Packet { lane: Lane::Request(id.clone()), message }));
             }
         }
-        let uris = honoured.get("resourceSubscriptions").and_then(|uris| serde_json::from_str::<Vec<String>>(uris).ok());
+        let uris =
+            honoured.get("resourceSubscriptions").and_then(|uris| serde_json::from_str::<Vec<String>>(uris).ok());
         for uri in uris.unwrap_or_default() {
             let params = serde_json::json!({"uri": uri}).to_string();
             let message = Message::notification(method::RESOURCES_UPDATED, Some(&params));

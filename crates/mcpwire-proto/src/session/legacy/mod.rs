@@ -264,11 +264,17 @@ impl Session {
                 self.forward(message, now);
             }
             Kind::Result { id } | Kind::Error { id: Some(id) } => match self.asked.remove(id) {
-                Some(asked) if asked.generation == self.generation => self.tell_server(message.with_id(&asked.id)),
+                Some(asked) if self.is_current(&asked) => self.tell_server(message.with_id(&asked.id)),
                 _ => tracing::debug!(target: "bridge", "dropped the client's {message}: nobody waits for it"),
             },
             Kind::Error { id: None } => tracing::warn!(target: "bridge", "the client reports an error of no request"),
         }
+    }
+
+    /// Whether the server that asked is still there.
+    fn is_current(&self, asked: &Asked) -> bool {
+        let is_lost = matches!(self.state, State::Waiting { then: Then::Reopen, .. });
+        asked.generation == self.generation && !is_lost
     }
 
     /// Several messages in one array: version 2025-03-26 has this, the others do not.

@@ -93,7 +93,8 @@ impl Session {
     fn take_question_back(&mut self, packet: Packet) -> Packet {
         let Some(id) = meta::cancelled_request(&packet.message) else { return packet };
         let is_it = |asked: &Asked| asked.id == id && asked.generation == self.generation;
-        let Some(visible) = self.asked.iter().find(|(_, asked)| is_it(asked)).map(|(visible, _)| visible.clone()) else {
+        let Some(visible) = self.asked.iter().find(|(_, asked)| is_it(asked)).map(|(visible, _)| visible.clone())
+        else {
             return packet;
         };
         self.asked.remove(&visible);

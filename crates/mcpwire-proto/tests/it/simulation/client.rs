@@ -37,8 +37,8 @@ pub struct Client {
     ready: bool,
     /// Listens under way, and whether they are acknowledged.
     listens: HashMap<Id, bool>,
-    /// Questions that were taken back.
-    withdrawn: Vec<Id>,
+    /// Questions that are to be answered, with what they say.
+    questions: HashMap<Id, String>,
     sent: HashSet<Id>,
 }
 
@@ -59,7 +59,7 @@ impl Client {
             next_id: 0,
             ready: era == Era::Stateless,
             listens: HashMap::new(),
-            withdrawn: Vec::new(),
+            questions: HashMap::new(),
             sent: HashSet::new(),
         }
     }
@@ -81,7 +81,11 @@ impl Client {
     /// Begins a task, or goes on with it.
     pub fn start(&mut self, marker: usize, input: Option<(Value, Value)>) -> Message {
         self.next_id += 1;
-        let id = if self.next_id % 3 == 0 { Id::from(format!("c{}", self.next_id).as_str()) } else { Id::from(self.next_id) };
+        let id = if self.next_id % 3 == 0 {
+            Id::from(format!("c{}", self.next_id).as_str())
+        } else {
+            Id::from(self.next_id)
+        };
         let task = &mut self.tasks[marker];
         let mut params = task.params.clone();
         if self.era == Era::Stateless {
@@ -144,7 +148,8 @@ impl Client {
             Kind::Error { id: None } => panic!("an error of no request: {value}"),
             Kind::Request { id, .. } => {
                 assert_eq!(self.era, Era::Session, "a stateless client is sent no requests: {value}");
-                let (marker, answer) = answer_to(&value["method"], &value["params"]);
+                let (marker, asked, answer) = answer_to(&value["method"], &value["params"]);
+                self.questions.insert(id.clone(), asked);
                 self.check_lane(&packet.lane, marker, &value);
                 let answer = Message::result(id, &answer.to_string());
                 vec![(rng.u64(0..500), answer)]
@@ -160,7 +165,10 @@ impl Client {
     pub fn says(&mut self, message: &Message) -> bool {
         let Some(id) = message.id() else { return true };
         if message.is_response() {
-            return !self.withdrawn.contains(id);
+            // Servers that were restarted ask under old ids: an answer is to what was asked.
+            let said = String::from_utf8_lossy(message.as_bytes()).into_owned();
+            let asked = self.questions.get(id).is_some_and(|asked| said.contains(&format!("\"{asked}\"")));
+            return asked && self.questions.remove(id).is_some();
         }
         self.sent.insert(id.clone());
         !self.by_id.get(id).is_some_and(|marker| self.tasks[*marker].cancelled)
@@ -197,7 +205,7 @@ impl Client {
         assert_eq!(self.era, Era::Stateless);
         let mut responses = json!({});
         for (key, asked) in result["inputRequests"].as_object().expect("questions") {
-            let (about, answer) = answer_to(&asked["method"], &asked["params"]);
+            let (about, _, answer) = answer_to(&asked["method"], &asked["params"]);
             assert_eq!(about, marker, "the question of another: {result}");
             if rng.u8(..8) > 0 {
                 responses[key] = answer;
@@ -220,7 +228,7 @@ impl Client {
             }
             method::CANCELLED => {
                 if let Some(id) = mcpwire_proto::meta::cancelled_request(&packet.message) {
-                    self.withdrawn.push(id);
+                    self.questions.remove(&id);
                 }
             }
             method::ACKNOWLEDGED => {
@@ -266,8 +274,8 @@ impl Task {
     }
 }
 
-/// The answer to a question, which names the task that it is about, and that task.
-fn answer_to(method: &Value, params: &Value) -> (usize, Value) {
+/// The task that a question is about, what it says, and the answer to it, which says the same.
+fn answer_to(method: &Value, params: &Value) -> (usize, String, Value) {
     let sampling = method == method::SAMPLING_CREATE_MESSAGE;
     let said = if sampling { &params["messages"][0]["content"]["text"] } else { &params["message"] };
     let said = said.as_str().expect("a question");
@@ -276,5 +284,5 @@ fn answer_to(method: &Value, params: &Value) -> (usize, Value) {
         true => json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": said}}),
         false => json!({"action": "accept", "content": {"said": said}}),
     };
-    (marker, answer)
+    (marker, said.to_owned(), answer)
 }

@@ -121,7 +121,8 @@ impl World {
         let now = Instant::now();
         let attribute = !setting.sorted && rng.bool();
         let relay = legacy::Config { attribute, seed, ..legacy::Config::default() };
-        let most_sessions = rng.usize(1..6);
+        // With few sessions, calls that nobody goes on with keep others waiting until they give up.
+        let most_sessions = if setting.trouble { rng.usize(1..6) } else { 100 };
         let config = Config { relay, sorted: setting.sorted, most_sessions, ..Config::default() };
         World {
             setting,
@@ -295,7 +296,9 @@ impl World {
             () => None,
         };
         if let Some(failure) = failure {
-            if message.is_request() && let Some(id) = message.id() {
+            if message.is_request()
+                && let Some(id) = message.id()
+            {
                 self.judge.request_lost(upstream, id);
                 self.under_way.remove(&(upstream, id.clone()));
             }
@@ -320,12 +323,16 @@ impl World {
     }
 
     fn from_server(&mut self, upstream: u32, packet: Packet) {
-        if self.setting.sorted && let Lane::Request(id) = &packet.lane {
+        if self.setting.sorted
+            && let Lane::Request(id) = &packet.lane
+        {
             if !self.under_way.contains_key(&(upstream, id.clone())) {
                 return; // its stream was cut, or given up
             }
         }
-        if packet.message.is_response() && let Some(id) = packet.message.id() {
+        if packet.message.is_response()
+            && let Some(id) = packet.message.id()
+        {
             self.under_way.remove(&(upstream, id.clone()));
         }
         self.judge.at_server(upstream, By::Peer, &packet.message);
@@ -355,7 +362,9 @@ impl World {
             }
             (true, _) => {
                 let ids: Vec<_> = self.under_way.keys().cloned().collect();
-                if let Some(key) = self.rng.choice(ids) && let Some((sending, message)) = self.under_way.remove(&key) {
+                if let Some(key) = self.rng.choice(ids)
+                    && let Some((sending, message)) = self.under_way.remove(&key)
+                {
                     self.cut(key.0, &key.1, sending, message);
                 }
             }
@@ -390,7 +399,12 @@ impl World {
     fn cut(&mut self, upstream: u32, id: &Id, sending: u64, message: Message) {
         self.cut.insert(sending);
         self.judge.request_lost(upstream, id);
-        self.conversation.handle_failed(Upstream(upstream), message, Failure::Interrupted("simulated".into()), self.now);
+        self.conversation.handle_failed(
+            Upstream(upstream),
+            message,
+            Failure::Interrupted("simulated".into()),
+            self.now,
+        );
     }
 
     fn drain(&mut self) {
@@ -407,10 +421,14 @@ impl World {
                     self.judge.at_server(upstream, By::Us, &packet.message);
                     let message = packet.message;
                     self.lives.entry(upstream).or_default();
-                    if message.is_request() && let Some(id) = message.id() {
+                    if message.is_request()
+                        && let Some(id) = message.id()
+                    {
                         self.under_way.insert((upstream, id.clone()), (self.sendings + 1, message.clone()));
                     }
-                    if message.is(method::CANCELLED) && let Some(id) = mcpwire_proto::meta::cancelled_request(&message) {
+                    if message.is(method::CANCELLED)
+                        && let Some(id) = mcpwire_proto::meta::cancelled_request(&message)
+                    {
                         self.under_way.remove(&(upstream, id));
                     }
                     let at = self.arrival((!self.setting.sorted).then(|| format!("to {upstream}")));

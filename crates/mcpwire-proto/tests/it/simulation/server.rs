@@ -65,7 +65,8 @@ impl Server {
                 let id = meta::cancelled_request(message).expect("it names a request");
                 room.listens.retain(|listen| *listen != id);
                 room.calls.remove(&id);
-                let open: Vec<Id> = room.questions.iter().filter(|(_, (call, _))| *call == id).map(|(q, _)| q.clone()).collect();
+                let open: Vec<Id> =
+                    room.questions.iter().filter(|(_, (call, _))| *call == id).map(|(q, _)| q.clone()).collect();
                 for question in &open {
                     room.questions.remove(question);
                 }
@@ -151,7 +152,14 @@ impl Server {
         room.go_on(&call)
     }
 
-    fn stateless_request(&mut self, upstream: u32, id: &Id, method: &str, params: &Value, rng: &mut Rng) -> Vec<Packet> {
+    fn stateless_request(
+        &mut self,
+        upstream: u32,
+        id: &Id,
+        method: &str,
+        params: &Value,
+        rng: &mut Rng,
+    ) -> Vec<Packet> {
         let kept = |mut result: Value| {
             result["resultType"] = json!("complete");
             result["ttlMs"] = json!(5);
@@ -162,7 +170,8 @@ impl Server {
         match method {
             _ if !speaks => vec![refusal(id)],
             method::DISCOVER => {
-                let capabilities = json!({"tools": {"listChanged": true}, "resources": {"subscribe": true}, "prompts": {}});
+                let capabilities =
+                    json!({"tools": {"listChanged": true}, "resources": {"subscribe": true}, "prompts": {}});
                 kept(json!({"supportedVersions": ["2026-07-28"], "capabilities": capabilities}))
             }
             method::TOOLS_LIST => kept(json!({"tools": []})),
