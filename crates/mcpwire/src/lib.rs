@@ -5,6 +5,7 @@
 pub mod bridge;
 pub mod cli;
 pub mod expose;
+pub mod folder;
 pub mod health;
 pub mod link;
 pub mod reference;

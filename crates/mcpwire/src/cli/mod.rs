@@ -1,8 +1,10 @@
 //! The command line: the only place that reads arguments and the environment.
 
+mod check;
 mod connect;
 mod demo;
 mod expose;
+mod folder;
 mod guard;
 mod hub;
 mod log;
@@ -32,6 +34,7 @@ struct Cli {
 enum Command {
     Connect(Box<connect::Args>),
     Expose(Box<expose::Args>),
+    Check(check::Args),
     Demo(demo::Args),
     #[command(hide = true)]
     Reference(reference::Args),
@@ -48,6 +51,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let outcome = match cli.command {
         Command::Connect(args) => connect::run(*args),
         Command::Expose(args) => expose::run(*args),
+        Command::Check(args) => check::run(&args),
         Command::Demo(args) => demo::run(args),
         Command::Reference(args) => reference::run(args),
         Command::Guard(args) => Ok(guard::run(&args)),
