@@ -109,6 +109,13 @@ impl Client {
         text.unwrap_or_else(|| panic!("expected an error, came {answer}")).to_owned()
     }
 
+    /// The error that a request is answered with.
+    pub async fn refusal(&mut self, id: u64) -> Value {
+        let mut answer = self.response(id).await;
+        assert!(answer.get("error").is_some(), "expected an error, came {answer}");
+        answer["error"].take()
+    }
+
     async fn response(&mut self, id: u64) -> Value {
         self.take(&format!("the answer to request {id}"), |m| m["id"] == id && m.get("method").is_none()).await
     }
