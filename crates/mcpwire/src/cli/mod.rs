@@ -7,6 +7,8 @@ mod expose;
 mod folder;
 mod guard;
 mod hub;
+mod init;
+mod install;
 mod log;
 mod reference;
 mod stderr;
@@ -35,6 +37,8 @@ enum Command {
     Connect(Box<connect::Args>),
     Expose(Box<expose::Args>),
     Check(check::Args),
+    Init(init::Args),
+    Install(install::Args),
     Demo(demo::Args),
     #[command(hide = true)]
     Reference(reference::Args),
@@ -52,6 +56,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Connect(args) => connect::run(*args),
         Command::Expose(args) => expose::run(*args),
         Command::Check(args) => check::run(&args),
+        Command::Init(args) => init::run(&args),
+        Command::Install(args) => install::run(&args),
         Command::Demo(args) => demo::run(args),
         Command::Reference(args) => reference::run(args),
         Command::Guard(args) => Ok(guard::run(&args)),

@@ -183,7 +183,7 @@ impl Folder {
         check::check(&scan::scan(&self.0.state.places, None).catalog)
     }
 
-    /// Where the sample can be written to a disk: every file by its path.
+    /// The files of the sample, by their paths.
     pub fn sample_files() -> impl Iterator<Item = (&'static str, &'static [u8])> {
         sample::files("")
     }
