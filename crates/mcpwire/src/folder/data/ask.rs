@@ -1,5 +1,7 @@
 //! Questions: recognised, routed to the agent they are for, and answered with a summary, data and Markdown.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
 use super::category::Category;
@@ -68,22 +70,19 @@ fn answer(intent: Intent, agent: &str, summary: &str, rationale: &str, payload: 
     })
 }
 
-/// The category that a question names, if it names just one.
-fn mentioned<'a>(catalog: &'a Catalog, question: &str) -> Option<&'a std::sync::Arc<Category>> {
-    let lower = question.to_lowercase();
+/// The category that a question names; of several the first.
+fn mentioned<'a>(catalog: &'a Catalog, question: &str) -> Option<&'a Arc<Category>> {
+    let text = spaced(question);
+    let place = |category: &Category| category.names().filter_map(|name| text.find(&spaced(name))).min();
+    let named = catalog.data.iter().filter_map(|category| Some((place(category)?, category)));
+    named.min_by_key(|(place, _)| *place).map(|(_, category)| category)
+}
+
+/// The words of a text, each between spaces, so that a part of it is found only as whole words.
+fn spaced(text: &str) -> String {
+    let lower = text.to_lowercase();
     let words: Vec<&str> = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    let text = format!(" {} ", words.join(" "));
-    let named = |category: &Category| {
-        let names = [category.id.as_str(), category.name()].into_iter().chain(category.about.aliases.iter().map(String::as_str));
-        names.into_iter().any(|name| {
-            let name = name.to_lowercase();
-            let words: Vec<&str> = name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-            !words.is_empty() && text.contains(&format!(" {} ", words.join(" ")))
-        })
-    };
-    let mut found = catalog.data.iter().filter(|category| named(category));
-    let first = found.next()?;
-    if found.next().is_none() { Some(first) } else { None }
+    format!(" {} ", words.join(" "))
 }
 
 fn clarification(catalog: &Catalog, verdict: &Verdict, why: &str) -> Value {

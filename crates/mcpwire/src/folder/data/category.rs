@@ -167,11 +167,16 @@ impl Category {
         self.about.name.as_deref().unwrap_or(&self.id)
     }
 
+    /// Its id, its name and its aliases.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        let aliases = self.about.aliases.iter().map(String::as_str).filter(|alias| !alias.trim().is_empty());
+        [self.id.as_str(), self.name()].into_iter().chain(aliases)
+    }
+
     /// Whether this is one of its names, however it is spelt.
     pub(in crate::folder) fn answers_to(&self, topic: &str) -> bool {
         let topic = topic.trim().to_lowercase();
-        let names = [self.id.as_str(), self.name()].into_iter().chain(self.about.aliases.iter().map(String::as_str));
-        names.into_iter().any(|name| name.trim().to_lowercase() == topic)
+        self.names().any(|name| name.trim().to_lowercase() == topic)
     }
 
     /// The records; read from the file the first time.

@@ -143,7 +143,7 @@ async fn questions_go_to_the_agent_they_are_for() {
         assert_eq!(unknown["rationale"], "Category not recognised");
         assert_eq!(said(client, " ", "people", json!({})).await["rationale"], "Empty question");
         assert_eq!(said(client, "show records", "", json!({})).await["rationale"], "Missing topic");
-        let named = said(client, "Show me all applications", "", json!({})).await;
+        let named = said(client, "Show me all applications in the Engineering department", "", json!({})).await;
         assert_eq!(named["summary"], "Returned 4 records from Applications");
     })
     .await;
