@@ -96,7 +96,7 @@ async fn play_folder() -> Result<()> {
     show("initialize", &format!("{name} answered {} after its process was started", since(started)))?;
 
     let asked = Instant::now();
-    let params = json!({"uri": "orchestr8://match?query=build+a+rest+api&mode=full&maxTokens=500"});
+    let params = json!({"uri": "orchestr8://match?query=build+a+rest+api&mode=full&maxTokens=100"});
     let found = client.request("resources/read", params).await?.result()?;
     let text = found["contents"][0]["text"].as_str().unwrap_or_default();
     let titles: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("## ")).collect();
