@@ -86,8 +86,7 @@ pub fn run(places: &Places, args: &Args) -> Result<Report> {
             let number = call % (SMALL / 6) * 6;
             read.push(session.read(&format!("orchestr8://agents/f{number}"))?);
         }
-        let list: Result<Vec<Duration>> =
-            (0..calls / 10).map(|_| Ok(session.ask("resources/list", "{}")?.0)).collect();
+        let list: Result<Vec<Duration>> = (0..calls / 10).map(|_| Ok(session.ask("resources/list", "{}")?.0)).collect();
         servers.push(Server {
             name,
             start_small_ms: median(&times[0]),

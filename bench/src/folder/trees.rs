@@ -87,7 +87,8 @@ impl Words {
         // Knuth's MMIX generator: its upper bits are random enough for words.
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let number = (self.0 >> 33) % 3000;
-        const SOUNDS: [&str; 15] = ["ba", "ce", "di", "fo", "gu", "ka", "le", "mi", "no", "pu", "ra", "se", "ti", "vo", "zu"];
+        const SOUNDS: [&str; 15] =
+            ["ba", "ce", "di", "fo", "gu", "ka", "le", "mi", "no", "pu", "ra", "se", "ti", "vo", "zu"];
         let [a, b, c] = [number / 225, number / 15 % 15, number % 15].map(|at| SOUNDS[at as usize % 15]);
         format!("{a}{b}{c}")
     }

@@ -22,7 +22,9 @@ pub(super) struct Args {
 }
 
 fn place(text: &str) -> Result<Place, String> {
-    folder::place(text).or_else(|| Some(Place::Disk(text.into())).filter(|_| !text.is_empty())).ok_or("expected a folder".to_owned())
+    folder::place(text)
+        .or_else(|| Some(Place::Disk(text.into())).filter(|_| !text.is_empty()))
+        .ok_or("expected a folder".to_owned())
 }
 
 pub(super) fn run(args: &Args) -> Result<ExitCode> {

@@ -26,7 +26,8 @@ pub(super) fn place(text: &str) -> Option<Place> {
     if let Some(path) = text.strip_prefix(PREFIX).filter(|path| !path.is_empty()) {
         return Some(Place::Disk(at_home(path)));
     }
-    let path_like = matches!(text, "." | ".." | "~") || ["./", "../", "/", "~/"].iter().any(|start| text.starts_with(start));
+    let path_like =
+        matches!(text, "." | ".." | "~") || ["./", "../", "/", "~/"].iter().any(|start| text.starts_with(start));
     (path_like || (!text.contains("://") && Path::new(text).is_dir())).then(|| Place::Disk(at_home(text)))
 }
 
@@ -44,7 +45,9 @@ pub(super) fn open(place: &Place) -> Result<Folder> {
     let Place::Disk(folder) = place else { return Ok(Folder::sample()) };
     let path = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let cache_size = match std::env::var("CACHE_SIZE").ok().filter(|text| !text.is_empty()) {
-        Some(text) => Some(text.parse().with_context(|| format!("CACHE_SIZE: expected a whole number, came {text:?}"))?),
+        Some(text) => {
+            Some(text.parse().with_context(|| format!("CACHE_SIZE: expected a whole number, came {text:?}"))?)
+        }
         None => None,
     };
     let settings = Settings {

@@ -51,9 +51,7 @@ fn entry(name: &str, command: &str, target: &str) -> Value {
 
 /// What the manifest of an extension declares, as `editors/vscode` does.
 fn manifest(name: &str) -> Value {
-    let setting = |kind: &str, default: Value, description: &str| {
-        json!({ "type": kind, "default": default, "description": description })
-    };
+    let setting = |kind: &str, default: Value, description: &str| json!({ "type": kind, "default": default, "description": description });
     json!({
         "contributes": {
             "mcpServerDefinitionProviders": [{ "id": "mybusiness-local", "label": "My Business Embedded Server" }],
@@ -86,9 +84,18 @@ mod tests {
         let contributes = manifest("mybusiness")["contributes"].take();
         let provider = json!([{ "id": "mybusiness-local", "label": "My Business Embedded Server" }]);
         assert_eq!(contributes["mcpServerDefinitionProviders"], provider);
-        assert_eq!(contributes["chatParticipants"], json!([{ "id": "MyBusinessMCP", "name": "mybusiness", "isSticky": true }]));
+        assert_eq!(
+            contributes["chatParticipants"],
+            json!([{ "id": "MyBusinessMCP", "name": "mybusiness", "isSticky": true }])
+        );
         let commands: Vec<&Value> = contributes["commands"].as_array().unwrap().iter().map(|c| &c["command"]).collect();
-        assert_eq!(commands, ["invokeTool", "registerServer", "unregisterServer"].map(|c| json!(format!("mybusinessMCP.{c}"))).iter().collect::<Vec<_>>());
+        assert_eq!(
+            commands,
+            ["invokeTool", "registerServer", "unregisterServer"]
+                .map(|c| json!(format!("mybusinessMCP.{c}")))
+                .iter()
+                .collect::<Vec<_>>()
+        );
         let defaults = json!({
             "serverUrl": "", "token": "", "autoRegister": true, "port": 39200, "registerServerId": "mybusiness",
             "includeAuthHeader": false,

@@ -39,7 +39,13 @@ impl Dialect {
 }
 
 /// Serves a request that needs the catalog.
-pub(super) fn answer(catalog: &Catalog, places: &Places, dialect: Dialect, method: &str, params: &Map<String, Value>) -> Reply {
+pub(super) fn answer(
+    catalog: &Catalog,
+    places: &Places,
+    dialect: Dialect,
+    method: &str,
+    params: &Map<String, Value>,
+) -> Reply {
     let unknown = || Err(Fault::UnknownMethod(excerpt(method)).into());
     let page = |key: &str, items: Vec<Value>| page(key, items, params, catalog.config.limits.page);
     match method {
@@ -66,7 +72,8 @@ fn page(key: &str, items: Vec<Value>, params: &Map<String, Value>, size: usize) 
         None | Some(Value::Null) => 0,
         Some(cursor) => {
             let at = cursor.as_str().and_then(|cursor| cursor.strip_prefix("from-")?.parse().ok());
-            at.filter(|at| (1..items.len()).contains(at)).ok_or_else(|| wrong("a nextCursor of this list", "cursor", cursor))?
+            at.filter(|at| (1..items.len()).contains(at))
+                .ok_or_else(|| wrong("a nextCursor of this list", "cursor", cursor))?
         }
     };
     let next = start + size;

@@ -73,7 +73,10 @@ mod tests {
 
     #[test]
     fn extensions_and_stems() {
-        assert_eq!((stem("agents/a.b.md"), stem("agents/plain"), stem("x/.hidden")), ("agents/a.b", "agents/plain", "x/.hidden"));
+        assert_eq!(
+            (stem("agents/a.b.md"), stem("agents/plain"), stem("x/.hidden")),
+            ("agents/a.b", "agents/plain", "x/.hidden")
+        );
         assert_eq!((top("agents/x/y.md"), top("y.md")), (Some("agents"), None));
         assert_eq!(form("a/B.YML").mime, "application/yaml");
         assert_eq!(form("a/b").mime, "application/octet-stream");

@@ -129,9 +129,7 @@ impl Folder {
         };
         Folder::new(places).map_err(|flaw| match flaw {
             None => Problem::Empty(folder.clone()),
-            Some(flaw) => {
-                Problem::Config { path: folder.clone(), warning: Warning::new(config::FILE, flaw) }
-            },
+            Some(flaw) => Problem::Config { path: folder.clone(), warning: Warning::new(config::FILE, flaw) },
         })
     }
 
@@ -162,12 +160,8 @@ impl Folder {
         if !glance.prompts && !glance.resources && !glance.data {
             return Err(None);
         }
-        let state = State {
-            places,
-            glance,
-            catalog: latest::Sender::new(None),
-            changes: broadcast::Sender::new(BACKLOG),
-        };
+        let state =
+            State { places, glance, catalog: latest::Sender::new(None), changes: broadcast::Sender::new(BACKLOG) };
         Ok(Folder(Arc::new(Inner { state: Arc::new(state), keeper: OnceLock::new() })))
     }
 

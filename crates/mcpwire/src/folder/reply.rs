@@ -42,8 +42,14 @@ pub(super) enum Refusal {
     /// The parameters are wrong, in the words that clients of this kind of server know.
     Params(String),
     NoResource(String),
-    Tool { tool: String, told: String },
-    Version { requested: String, supported: Vec<&'static str> },
+    Tool {
+        tool: String,
+        told: String,
+    },
+    Version {
+        requested: String,
+        supported: Vec<&'static str>,
+    },
 }
 
 impl From<Fault> for Refusal {

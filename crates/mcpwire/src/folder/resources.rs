@@ -191,7 +191,9 @@ fn registry(catalog: &Catalog) -> String {
         total_resources: catalog.resources.len(),
         categories: Counts(known.chain(others).map(|category| (category, count(category))).collect()),
         search_uri: format!("{scheme}://match?query=<words>"),
-        usage: format!("Read {scheme}://<category> for a listing, the searchUri for what fits a query, and a URI for its text"),
+        usage: format!(
+            "Read {scheme}://<category> for a listing, the searchUri for what fits a query, and a URI for its text"
+        ),
     };
     serde_json::to_string_pretty(&registry).unwrap_or_default()
 }
@@ -267,8 +269,8 @@ fn matched(catalog: &Catalog, places: &Places, query: &Query) -> String {
 
 /// The body of a fragment; one that went away since is empty.
 fn body(catalog: &Catalog, places: &Places, id: &str) -> String {
-    let text = catalog.resource(id).and_then(|resource| {
-        places.resources.read_text(&resource.file, catalog.config.limits.file).ok()
-    });
+    let text = catalog
+        .resource(id)
+        .and_then(|resource| places.resources.read_text(&resource.file, catalog.config.limits.file).ok());
     text.and_then(|text| front::split(&text).ok().map(|document| document.body.to_owned())).unwrap_or_default()
 }

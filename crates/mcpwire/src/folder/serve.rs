@@ -366,16 +366,20 @@ fn capabilities(offer: Offer) -> Value {
 }
 
 /// The notifications that are due: the method, and the URI if it is about one.
-fn due<'a>(changes: &Changes, kinds: Offer, uris: &'a BTreeSet<String>, scheme: &str) -> Vec<(&'static str, Option<&'a str>)> {
+fn due<'a>(
+    changes: &Changes,
+    kinds: Offer,
+    uris: &'a BTreeSet<String>,
+    scheme: &str,
+) -> Vec<(&'static str, Option<&'a str>)> {
     let lists = [
         (method::RESOURCES_LIST_CHANGED, kinds.resources && changes.resources),
         (method::PROMPTS_LIST_CHANGED, kinds.prompts && changes.prompts),
         (method::TOOLS_LIST_CHANGED, kinds.tools && changes.tools),
     ];
     let any = changes.resources || !changes.updated.is_empty();
-    let updated = uris.iter().filter(|uri| {
-        changes.updated.contains(*uri) || (any && resources::is_collective(scheme, uri))
-    });
+    let updated =
+        uris.iter().filter(|uri| changes.updated.contains(*uri) || (any && resources::is_collective(scheme, uri)));
     let lists = lists.into_iter().filter(|(_, due)| *due).map(|(method, _)| (method, None));
     lists.chain(updated.map(|uri| (method::RESOURCES_UPDATED, Some(uri.as_str())))).collect()
 }

@@ -49,7 +49,9 @@ fn links_that_lead_outside_are_neither_listed_nor_read() {
     let root = scratch.0.to_str().unwrap();
     assert!(warnings.iter().all(|warning| !warning.to_string().contains(root)), "{warnings:?}");
     assert_eq!(source.read("agents/inside.md", 100).unwrap(), b"text");
-    for outside in ["agents/absolute.md", "agents/relative.md", "agents/magic/etc/hostname", "agents/loop/../../secret.md"] {
+    for outside in
+        ["agents/absolute.md", "agents/relative.md", "agents/magic/etc/hostname", "agents/loop/../../secret.md"]
+    {
         assert!(source.read(outside, 100).is_err(), "{outside}");
     }
 }

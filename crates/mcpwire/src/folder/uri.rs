@@ -68,9 +68,8 @@ pub(super) fn read(scheme: &str, uri: &str) -> Option<Target> {
 
 /// One part of a path, decoded once. A part that would mean another place is no part.
 fn segment(text: &str) -> Option<String> {
-    let sound = text.split('%').skip(1).all(|after| {
-        after.len() >= 2 && after.bytes().take(2).all(|b| b.is_ascii_hexdigit())
-    });
+    let sound =
+        text.split('%').skip(1).all(|after| after.len() >= 2 && after.bytes().take(2).all(|b| b.is_ascii_hexdigit()));
     if !sound || text.contains('#') {
         return None;
     }
@@ -110,7 +109,10 @@ mod tests {
         let query = Some("query=a+b".to_owned());
         assert_eq!(path("orchestr8://match?query=a+b"), Some(Target::Match { category: None, query: query.clone() }));
         let category = Some("agents".to_owned());
-        assert_eq!(path("orchestr8://agents/match?query=a+b"), Some(Target::Match { category: category.clone(), query }));
+        assert_eq!(
+            path("orchestr8://agents/match?query=a+b"),
+            Some(Target::Match { category: category.clone(), query })
+        );
         assert_eq!(path("orchestr8://agents/match"), Some(Target::Match { category, query: None }));
     }
 

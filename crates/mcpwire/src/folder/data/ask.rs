@@ -109,7 +109,8 @@ fn metadata(category: &Category) -> Result<Said, ToolFault> {
     let summary = format!("{} snapshot with {count} records", category.name());
     let payload: Value = serde_json::from_str(&super::tools::describe(category))
         .map_err(|_| ToolFault::Failed("the description cannot be read".into()))?;
-    let purpose = category.about.description.as_deref().or(category.about.config.purpose.as_deref()).unwrap_or_default();
+    let purpose =
+        category.about.description.as_deref().or(category.about.config.purpose.as_deref()).unwrap_or_default();
     let links: Vec<String> = category
         .relationships
         .iter()
@@ -141,7 +142,8 @@ fn records(catalog: &Catalog, category: &Category, question: &Question<'_>) -> R
     if !links.is_empty() {
         markdown.push_str(&format!("\n\nConnections:\n{}", bullets(&links)));
     }
-    let mut payload = json!({ "records": listed, "total": found.total, "criteria": question.criteria, "narratives": links });
+    let mut payload =
+        json!({ "records": listed, "total": found.total, "criteria": question.criteria, "narratives": links });
     if let Some(next) = found.next {
         payload["nextCursor"] = json!(next);
     }

@@ -122,7 +122,13 @@ fn id() -> String {
 }
 
 impl Category {
-    pub(super) fn read(source: &Source, id: String, files: Vec<Entry>, limits: &Limits, last: Option<&Arc<Category>>) -> Category {
+    pub(super) fn read(
+        source: &Source,
+        id: String,
+        files: Vec<Entry>,
+        limits: &Limits,
+        last: Option<&Arc<Category>>,
+    ) -> Category {
         let mut warnings = Vec::new();
         let has = |name: &str| files.iter().any(|entry| entry.path == format!("{id}/{name}"));
         let mut read = |path: &str| match read_json(source, path) {
@@ -266,9 +272,7 @@ fn take<T: for<'a> Deserialize<'a>>(
     warnings: &mut Vec<Warning>,
 ) -> Option<T> {
     let text = text.as_ref()?;
-    serde_json::from_str(text.get())
-        .map_err(|e| warnings.push(Warning::new(source.label(path), Flaw::json(&e))))
-        .ok()
+    serde_json::from_str(text.get()).map_err(|e| warnings.push(Warning::new(source.label(path), Flaw::json(&e)))).ok()
 }
 
 fn cell_type(properties: Option<&Map<String, Value>>, column: &str) -> CellType {

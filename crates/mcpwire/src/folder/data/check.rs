@@ -73,10 +73,14 @@ fn check_records(category: &Category, records: &Records, faults: &mut Vec<Warnin
             Some(id) if !seen.insert(id.clone()) => told.push("another record has the same id".to_owned()),
             Some(_) => {}
         }
-        told.extend(required.iter().filter(|field| !record.contains_key(*field)).map(|field| format!("{field} is missing")));
+        told.extend(
+            required.iter().filter(|field| !record.contains_key(*field)).map(|field| format!("{field} is missing")),
+        );
         if let Some(schema) = &schema {
             let more = schema::faults(schema, &Value::Object(record));
-            told.extend(more.into_iter().filter(|fault| !required.iter().any(|field| *fault == format!("{field} is missing"))));
+            told.extend(
+                more.into_iter().filter(|fault| !required.iter().any(|field| *fault == format!("{field} is missing"))),
+            );
         }
         let who = id.unwrap_or_else(|| format!("record {}", at + 1));
         let flaw = |reason: String| Flaw::at(records.line(at), format!("{who}: {reason}"));
@@ -98,7 +102,11 @@ fn check_references(catalog: &Catalog, category: &Category, records: &Records, f
         for at in 0..records.len() {
             let values = references(records.field(at, &link.source_field).as_ref());
             for value in values.iter().filter(|value| !known.contains(*value)) {
-                let who = records.field(at, "id").as_ref().and_then(plain_text).unwrap_or_else(|| format!("record {}", at + 1));
+                let who = records
+                    .field(at, "id")
+                    .as_ref()
+                    .and_then(plain_text)
+                    .unwrap_or_else(|| format!("record {}", at + 1));
                 let reason = format!("{who}: {} refers to {value:?}, which is not in {}", link.source_field, target.id);
                 faults.push(Warning::new(category.records_label(), Flaw::at(records.line(at), reason)));
                 if faults.len() > 10 * MOST {

@@ -16,9 +16,9 @@ pub(super) enum Intent {
 const KNOWN: [Intent; 3] = [Intent::Metadata, Intent::Records, Intent::Insight];
 
 const STOP_WORDS: [&str; 29] = [
-    "the", "and", "that", "this", "with", "into", "from", "will", "they", "their", "them", "what", "when", "have", "such",
-    "like", "your", "more", "also", "than", "should", "before", "after", "each", "within", "without", "about", "using",
-    "based",
+    "the", "and", "that", "this", "with", "into", "from", "will", "they", "their", "them", "what", "when", "have",
+    "such", "like", "your", "more", "also", "than", "should", "before", "after", "each", "within", "without", "about",
+    "using", "based",
 ];
 
 impl Intent {

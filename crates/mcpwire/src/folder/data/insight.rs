@@ -104,7 +104,8 @@ fn distributions(records: &Records) -> Map<String, Value> {
         let Some(values) = values.filter(telling) else { continue };
         let mut sorted: Vec<(String, usize)> = values.into_iter().collect();
         sorted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        let listed: Vec<Value> = sorted.iter().map(|(value, count)| json!({ "value": value, "count": count })).collect();
+        let listed: Vec<Value> =
+            sorted.iter().map(|(value, count)| json!({ "value": value, "count": count })).collect();
         found.insert(field, Value::Array(listed));
     }
     found
@@ -125,7 +126,8 @@ fn links(catalog: &Catalog, category: &Category, records: &Records) -> Vec<Value
         for at in 0..records.len().min(MOST_RECORDS) {
             let value = records.field(at, &relation.of.source_field);
             let values = references(value.as_ref());
-            let hits = values.iter().filter(|value| !relation.records.with_text(&relation.of.target_field, value).is_empty());
+            let hits =
+                values.iter().filter(|value| !relation.records.with_text(&relation.of.target_field, value).is_empty());
             let hits = hits.count();
             linked += usize::from(hits > 0);
             dangling += values.len() - hits;
@@ -160,7 +162,8 @@ fn plan(category: &Category, count: usize, distributions: &Map<String, Value>, l
         steps.push(format!("Narrow the {count} records down, for example to those with {field} = {value}."));
     }
     for link in links.iter().take(3) {
-        let (key, target) = (link["key"].as_str().unwrap_or_default(), link["targetCategory"].as_str().unwrap_or_default());
+        let (key, target) =
+            (link["key"].as_str().unwrap_or_default(), link["targetCategory"].as_str().unwrap_or_default());
         steps.push(format!("Follow {key} to {target}."));
     }
     if links.iter().any(|link| link["danglingReferences"].as_u64().is_some_and(|n| n > 0)) {

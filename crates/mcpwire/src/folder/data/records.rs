@@ -102,7 +102,11 @@ impl Records {
     pub(super) fn text(&self, at: usize) -> Cow<'_, str> {
         let (start, end) = self.spans[at];
         let text = &self.text[start..end];
-        if self.columns.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(Value::Object(self.row(text)).to_string()) }
+        if self.columns.is_empty() {
+            Cow::Borrowed(text)
+        } else {
+            Cow::Owned(Value::Object(self.row(text)).to_string())
+        }
     }
 
     pub(super) fn record(&self, at: usize) -> Map<String, Value> {

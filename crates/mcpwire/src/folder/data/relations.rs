@@ -50,8 +50,7 @@ impl Relation<'_> {
 
     pub(super) fn json(&self, record: &Map<String, Value>) -> Value {
         let targets = self.resolve(record);
-        let records: Vec<Value> =
-            targets.iter().map(|at| Value::Object(self.records.record(*at as usize))).collect();
+        let records: Vec<Value> = targets.iter().map(|at| Value::Object(self.records.record(*at as usize))).collect();
         json!({ "key": self.of.key, "name": self.of.name, "targetCategory": self.target.id, "records": records })
     }
 }

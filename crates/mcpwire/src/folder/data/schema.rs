@@ -42,7 +42,9 @@ fn check(schema: &Value, value: &Value, at: &str, depth: usize, faults: &mut Vec
     }
     if let Some(text) = value.as_str() {
         let length = text.chars().count() as f64;
-        if bound("minLength").is_some_and(|least| length < least) || bound("maxLength").is_some_and(|most| length > most) {
+        if bound("minLength").is_some_and(|least| length < least)
+            || bound("maxLength").is_some_and(|most| length > most)
+        {
             fault(format!("a text of {length} characters is too short or too long"));
         }
     }

@@ -63,7 +63,11 @@ pub(super) fn search(category: &Category, search: &Search<'_>) -> Result<Found, 
 }
 
 /// Searches by the lenient rules; names of fields may be their aliases.
-pub(super) fn query(category: &Category, criteria: &Map<String, Value>, search: &Search<'_>) -> Result<Found, ToolFault> {
+pub(super) fn query(
+    category: &Category,
+    criteria: &Map<String, Value>,
+    search: &Search<'_>,
+) -> Result<Found, ToolFault> {
     let records = category.records().map_err(ToolFault::Failed)?;
     let sample = if records.len() > 0 { records.record(0) } else { Map::new() };
     let criteria = resolve(criteria, |name| category.field_name(name, |field| sample.contains_key(field)));
@@ -99,7 +103,9 @@ fn position(cursor: &str, hash: &str) -> Result<usize, ToolFault> {
     let (known, at) = cursor.split_once('-').unwrap_or_default();
     match at.parse() {
         Ok(at) if known == hash => Ok(at),
-        Ok(_) => Err(ToolFault::Input("'cursor' is of records that have changed since: search again without it.".into())),
+        Ok(_) => {
+            Err(ToolFault::Input("'cursor' is of records that have changed since: search again without it.".into()))
+        }
         Err(_) => Err(ToolFault::Input("'cursor' must be a nextCursor of this search.".into())),
     }
 }

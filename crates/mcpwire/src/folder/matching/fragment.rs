@@ -4,8 +4,21 @@ use crate::folder::front::{self, Document};
 
 /// Words that make a tag where they occur in a text that declares none.
 const TECHNIQUES: [&str; 15] = [
-    "typescript", "javascript", "node", "react", "api", "rest", "graphql", "database", "sql", "testing", "async",
-    "error", "security", "auth", "validation",
+    "typescript",
+    "javascript",
+    "node",
+    "react",
+    "api",
+    "rest",
+    "graphql",
+    "database",
+    "sql",
+    "testing",
+    "async",
+    "error",
+    "security",
+    "auth",
+    "validation",
 ];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,7 +101,10 @@ fn guess_tags(body: &str) -> Vec<String> {
 fn is_usage(title: &str) -> bool {
     matches!(
         title,
-        "When to Use" | "When This Agent Applies" | "When This Agent Is Used" | "When This Skill Applies"
+        "When to Use"
+            | "When This Agent Applies"
+            | "When This Agent Is Used"
+            | "When This Skill Applies"
             | "When This Skill Is Used"
     )
 }

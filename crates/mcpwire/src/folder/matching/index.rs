@@ -80,7 +80,11 @@ impl Index {
             for (field, texts) in [Field::Tag, Field::Capability, Field::UseWhen].into_iter().zip(fields) {
                 for (entry, text) in texts.iter().enumerate().take(usize::from(NONE)) {
                     for word in text.split_whitespace() {
-                        found.entry(word).or_default().push(Place { fragment: fragment as u32, field, entry: entry as u16 });
+                        found.entry(word).or_default().push(Place {
+                            fragment: fragment as u32,
+                            field,
+                            entry: entry as u16,
+                        });
                     }
                 }
             }

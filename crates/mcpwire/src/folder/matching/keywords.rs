@@ -2,8 +2,8 @@
 
 const STOP_WORDS: [&str; 47] = [
     "a", "an", "the", "and", "or", "but", "in", "on", "at", "to", "for", "of", "with", "by", "from", "as", "is", "was",
-    "are", "were", "be", "been", "being", "have", "has", "had", "do", "does", "did", "will", "would", "should", "could",
-    "may", "might", "can", "i", "you", "he", "she", "it", "we", "they", "this", "that", "these", "those",
+    "are", "were", "be", "been", "being", "have", "has", "had", "do", "does", "did", "will", "would", "should",
+    "could", "may", "might", "can", "i", "you", "he", "she", "it", "we", "they", "this", "that", "these", "those",
 ];
 
 /// Lower-case words of two or more characters that are no stop words, each once, in their order.
@@ -26,7 +26,10 @@ mod tests {
     #[test]
     fn words_that_count() {
         assert_eq!(keywords("Build a TypeScript REST API!"), ["build", "typescript", "rest", "api"]);
-        assert_eq!(keywords("CI/CD c++ x snake_case well-known api API"), ["ci", "cd", "snake_case", "well-known", "api"]);
+        assert_eq!(
+            keywords("CI/CD c++ x snake_case well-known api API"),
+            ["ci", "cd", "snake_case", "well-known", "api"]
+        );
         assert_eq!(keywords("I was being the"), [""; 0]);
         assert_eq!(keywords("größe 日本 ab"), ["gr", "ab"]);
     }

@@ -48,12 +48,8 @@ fn entry(text: &mut String, number: usize, score: u32, fragment: &Fragment, toke
         text.push_str("**Use When:**\n");
         list(text, &fragment.use_when);
     }
-    let _ = write!(
-        text,
-        "**Estimated Tokens:** ~{}\n\n**Load this resource:** {}\n",
-        tokens.of(fragment),
-        fragment.uri
-    );
+    let _ =
+        write!(text, "**Estimated Tokens:** ~{}\n\n**Load this resource:** {}\n", tokens.of(fragment), fragment.uri);
 }
 
 /// The first four, and a sign that there are more.

@@ -36,7 +36,11 @@ impl Query {
     pub(in crate::folder) fn read(folder: Option<&str>, query: Option<&str>) -> Result<Query, String> {
         let parameters = uri::parameters(query.unwrap_or_default());
         let value = |name: &str| {
-            parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str()).filter(|v| !v.is_empty())
+            parameters
+                .iter()
+                .find(|(known, _)| known == name)
+                .map(|(_, value)| value.as_str())
+                .filter(|v| !v.is_empty())
         };
         let text = value("query").map(str::trim).filter(|text| !text.is_empty());
         let Some(text) = text else {
@@ -101,7 +105,8 @@ mod tests {
 
     #[test]
     fn lists_numbers_and_modes() {
-        let query = read("query=a+b&tags=x,%20y,,&categories=agent,skills,guide&maxTokens=12abc&minScore=0&mode=full").unwrap();
+        let query =
+            read("query=a+b&tags=x,%20y,,&categories=agent,skills,guide&maxTokens=12abc&minScore=0&mode=full").unwrap();
         assert_eq!((query.tags.join("|"), query.kinds.join("|")), ("x|y".into(), "agent|skill|guide".into()));
         assert_eq!((query.max_tokens, query.min_score, query.mode), (12, 0, Mode::Full));
         assert_eq!(read("query=a&mode=other").unwrap().mode, Mode::Catalog);

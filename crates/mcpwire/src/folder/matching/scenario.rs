@@ -50,7 +50,8 @@ impl Scenarios {
         let Keywords { keywords } = serde_json::from_str(by_keyword).map_err(|e| Flaw::json(&e))?;
         let mut named: Vec<(String, Scenario)> = index.into_iter().collect();
         named.sort_by(|(a, _), (b, _)| a.cmp(b));
-        let numbers: HashMap<String, usize> = named.iter().enumerate().map(|(at, (hash, _))| (hash.clone(), at)).collect();
+        let numbers: HashMap<String, usize> =
+            named.iter().enumerate().map(|(at, (hash, _))| (hash.clone(), at)).collect();
         let number = |hashes: Vec<String>| hashes.iter().filter_map(|hash| numbers.get(hash).copied()).collect();
         let by_keyword = keywords.into_iter().map(|(keyword, hashes)| (keyword, number(hashes))).collect();
         Ok(Scenarios { entries: named.into_iter().map(|(_, scenario)| scenario).collect(), by_keyword })
@@ -59,7 +60,8 @@ impl Scenarios {
     /// The short list for a query; `None` if the index knows too little.
     pub(in crate::folder) fn answer(&self, query: &Query, scheme: &str) -> Option<String> {
         let words = keywords(&query.text);
-        let candidates: BTreeSet<usize> = words.iter().filter_map(|word| self.by_keyword.get(word)).flatten().copied().collect();
+        let candidates: BTreeSet<usize> =
+            words.iter().filter_map(|word| self.by_keyword.get(word)).flatten().copied().collect();
         let narrowed = query.folder.as_ref().map(|folder| format!("{scheme}://{folder}/"));
         let mut scored: Vec<(u32, &Scenario)> = candidates
             .into_iter()

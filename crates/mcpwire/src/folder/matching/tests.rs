@@ -36,7 +36,11 @@ fn index(fragments: Vec<Fragment>) -> Index {
 }
 
 fn scores(index: &Index, query: &Query) -> Vec<(String, u32)> {
-    index.search(query, Tokens::Counted).iter().map(|hit| (index.fragment(hit.fragment).id.clone(), hit.score)).collect()
+    index
+        .search(query, Tokens::Counted)
+        .iter()
+        .map(|hit| (index.fragment(hit.fragment).id.clone(), hit.score))
+        .collect()
 }
 
 #[test]

@@ -46,7 +46,8 @@ async fn records_that_change_are_found_as_they_are_now() {
     let scratch = Scratch::new(&[("data/things/records.json", r#"[{"id":"a","n":1}]"#)]);
     let folder = scratch.open();
     let mut client = Client::open(&folder, "2025-11-25").await;
-    let search = json!({"name": "relevant-data.searchRecords", "arguments": {"categoryId": "things", "filters": {"n": 1}}});
+    let search =
+        json!({"name": "relevant-data.searchRecords", "arguments": {"categoryId": "things", "filters": {"n": 1}}});
     assert_eq!(client.request("tools/call", search.clone()).await["structuredContent"]["total"], 1);
     scratch.write("data/things/records.json", r#"[{"id":"a","n":1},{"id":"b","n":1}]"#);
     let deadline = std::time::Instant::now() + super::PATIENCE;
@@ -62,7 +63,8 @@ async fn records_that_change_are_found_as_they_are_now() {
 async fn two_clients_share_one_folder_and_hear_the_same() {
     let scratch = Scratch::new(&[("resources/agents/a.md", "one")]);
     let folder = scratch.open();
-    let (mut first, mut second) = (Client::open(&folder, "2025-11-25").await, Client::open(&folder, "2024-11-05").await);
+    let (mut first, mut second) =
+        (Client::open(&folder, "2025-11-25").await, Client::open(&folder, "2024-11-05").await);
     first.request("resources/list", json!({})).await;
     second.request("resources/list", json!({})).await;
     scratch.write("resources/agents/b.md", "two");

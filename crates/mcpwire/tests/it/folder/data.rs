@@ -23,7 +23,8 @@ async fn tools_have_schemas_that_clients_know() {
         let list = ask(client, "tools/list", json!({})).await;
         let tools = list["tools"].as_array().unwrap();
         let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-        let expected = ["describeCategory", "searchRecords", "ask", "insight"].map(|name| format!("relevant-data.{name}"));
+        let expected =
+            ["describeCategory", "searchRecords", "ask", "insight"].map(|name| format!("relevant-data.{name}"));
         assert_eq!(names, expected);
         for tool in tools {
             assert_eq!(tool["inputSchema"]["type"], "object");
@@ -78,8 +79,16 @@ async fn searches_follow_the_strict_rules() {
             assert_eq!(search(client, of(filters.clone())).await, expected, "{filters}");
         }
         assert_eq!(search(client, json!({"categoryId": "people"})).await, all);
-        assert_eq!(search(client, json!({"categoryId": " Team Members "})).await, all, "aliases, however they are spelt");
-        assert_eq!(search(client, json!({"categoryId": "companyResources", "filters": {"linkedPolicyIds": "policy-data"}})).await, ["res-templates"]);
+        assert_eq!(
+            search(client, json!({"categoryId": " Team Members "})).await,
+            all,
+            "aliases, however they are spelt"
+        );
+        assert_eq!(
+            search(client, json!({"categoryId": "companyResources", "filters": {"linkedPolicyIds": "policy-data"}}))
+                .await,
+            ["res-templates"]
+        );
         let first = call(client, "searchRecords", of(json!({"id": "person-002"}))).await;
         let text = first["content"][0]["text"].as_str().unwrap();
         assert!(text.starts_with("[\n  {\n    \"id\": \"person-002\",\n    \"name\": \"Ben Okafor\",\n"), "{text}");
@@ -139,7 +148,10 @@ async fn questions_go_to_the_agent_they_are_for() {
         assert_eq!((&apps["intent"], &apps["payload"]["total"]), (&json!("records"), &json!(3)));
 
         let unknown = said(client, "list everything", "general", json!({})).await;
-        assert_eq!((&unknown["agent"], &unknown["summary"]), (&json!("orchestrator"), &json!("Unknown category: general")));
+        assert_eq!(
+            (&unknown["agent"], &unknown["summary"]),
+            (&json!("orchestrator"), &json!("Unknown category: general"))
+        );
         assert_eq!(unknown["rationale"], "Category not recognised");
         assert_eq!(said(client, " ", "people", json!({})).await["rationale"], "Empty question");
         assert_eq!(said(client, "show records", "", json!({})).await["rationale"], "Missing topic");
@@ -159,7 +171,8 @@ async fn insight_counts_and_connects() {
         assert_eq!(department.unwrap()["danglingReferences"], 0);
         assert!(!people["plan"].as_array().unwrap().is_empty());
         let ana = call(client, "insight", json!({"categoryId": "people", "recordId": "person-001"})).await;
-        let reports = ana["structuredContent"]["referredBy"].as_array().unwrap().iter().find(|link| link["key"] == "manager");
+        let reports =
+            ana["structuredContent"]["referredBy"].as_array().unwrap().iter().find(|link| link["key"] == "manager");
         assert_eq!(reports.unwrap()["records"].as_array().unwrap().len(), 4);
         let none = call(client, "insight", json!({"categoryId": "people", "recordId": "nobody"})).await;
         assert_eq!(none["isError"], true);
@@ -183,10 +196,14 @@ async fn faults_of_calls_are_told_as_the_version_has_it() {
         .await;
     }
     everywhere(SAMPLE, "2025-11-25", async |client| {
-        for category in ["nothing", "../data/people", "../../etc", "/etc", "people/../people", "..%2fdata", "people\0"] {
+        for category in ["nothing", "../data/people", "../../etc", "/etc", "people/../people", "..%2fdata", "people\0"]
+        {
             let result = call(client, "searchRecords", json!({"categoryId": category})).await;
             let text = result["content"][0]["text"].as_str().unwrap();
-            assert!(result["isError"] == true && text.starts_with("Tool execution error: Unknown category"), "{result}");
+            assert!(
+                result["isError"] == true && text.starts_with("Tool execution error: Unknown category"),
+                "{result}"
+            );
             assert!(!text.contains(SAMPLE), "{text}");
         }
         let faulty = [
@@ -202,7 +219,9 @@ async fn faults_of_calls_are_told_as_the_version_has_it() {
         let (code, told) = refused(client, "tools/call", json!({})).await;
         assert_eq!((code, told.as_str()), (-32602, "Invalid params: tool name is required"));
         let (code, told) = refused(client, "tools/call", tool("none", json!({}))).await;
-        assert!(code == -32602 && told.starts_with("Invalid params: unknown tool 'none'. Available tools: relevant-data."));
+        assert!(
+            code == -32602 && told.starts_with("Invalid params: unknown tool 'none'. Available tools: relevant-data.")
+        );
     })
     .await;
 }
@@ -217,11 +236,14 @@ async fn a_check_tells_what_does_not_fit() {
     ]);
     let records = "[\n{\"id\":\"a\",\"name\":\"A\",\"bossId\":\"x\"},\n{\"id\":\"a\",\"level\":\"high\"}\n]";
     let (schema, links) = (schema.to_string(), links.to_string());
-    super::write(&folder, &[
-        ("data/staff/schemas/record.json", schema.as_str()),
-        ("data/staff/relationships.json", &links),
-        ("data/staff/records.json", records),
-    ]);
+    super::write(
+        &folder,
+        &[
+            ("data/staff/schemas/record.json", schema.as_str()),
+            ("data/staff/relationships.json", &links),
+            ("data/staff/records.json", records),
+        ],
+    );
     let run = |args: &[&str]| std::process::Command::new(crate::support::reach::MCPWIRE).args(args).output().unwrap();
     let output = run(&["check", &folder.file("")]);
     let told = String::from_utf8(output.stdout).unwrap();

@@ -22,7 +22,8 @@ async fn faults_are_told_and_the_session_goes_on() {
         ] {
             let id = client.request("resources/read", json!({ "uri": uri })).await;
             let error = client.refusal(id).await;
-            let expected = json!({"code": -32602, "message": format!("Resource not found: {uri}"), "data": {"uri": uri}});
+            let expected =
+                json!({"code": -32602, "message": format!("Resource not found: {uri}"), "data": {"uri": uri}});
             assert_eq!(error, expected);
         }
         for (uri, told) in [

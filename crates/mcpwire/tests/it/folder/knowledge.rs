@@ -13,12 +13,26 @@ async fn the_list_begins_with_registry_and_listings() {
         let uris: Vec<&str> =
             list["resources"].as_array().unwrap().iter().map(|entry| entry["uri"].as_str().unwrap()).collect();
         let expected = [
-            "registry", "workflows", "agents", "skills", "patterns", "examples", "guides", "examples/delta",
-            "examples/note.txt", "patterns/epsilon", "guides/a%20b", "guides/gamma", "workflows/zeta",
-            "agents/_fragments/nested", "agents/alpha", "skills/beta",
+            "registry",
+            "workflows",
+            "agents",
+            "skills",
+            "patterns",
+            "examples",
+            "guides",
+            "examples/delta",
+            "examples/note.txt",
+            "patterns/epsilon",
+            "guides/a%20b",
+            "guides/gamma",
+            "workflows/zeta",
+            "agents/_fragments/nested",
+            "agents/alpha",
+            "skills/beta",
         ];
         assert_eq!(uris, expected.map(|path| format!("orchestr8://{path}")));
-        let alpha = list["resources"].as_array().unwrap().iter().find(|entry| entry["uri"] == "orchestr8://agents/alpha");
+        let alpha =
+            list["resources"].as_array().unwrap().iter().find(|entry| entry["uri"] == "orchestr8://agents/alpha");
         let alpha = alpha.unwrap();
         assert_eq!((&alpha["name"], &alpha["mimeType"]), (&json!("orchestr8://agents/alpha"), &json!("text/markdown")));
         assert_eq!(alpha["description"], "Resource: orchestr8://agents/alpha");
@@ -112,7 +126,8 @@ async fn matches_have_their_known_scores() {
         let tagged = read(client, "orchestr8://match?query=typescript&tags=TypeScript").await;
         assert!(tagged.contains("**Query Results:** 0 matched"), "{tagged}");
         assert!(read(client, "orchestr8://match?query=typescript&tags=typescript").await.contains(" 25/100"));
-        let twice = [read(client, "orchestr8://match?query=soup").await, read(client, "orchestr8://match?query=soup").await];
+        let twice =
+            [read(client, "orchestr8://match?query=soup").await, read(client, "orchestr8://match?query=soup").await];
         assert_eq!(twice[0], twice[1]);
     })
     .await;
@@ -162,16 +177,19 @@ async fn the_best_three_come_whatever_the_budget() {
 #[tokio::test]
 async fn an_index_of_scenarios_is_used_where_there_is_one() {
     let folder = library();
-    let entry = |uri: &str, category: &str| json!({
-        "scenario": "building an api", "keywords": ["building", "api"], "uri": uri, "category": category,
-        "estimatedTokens": 7, "relevance": 100,
-    });
+    let entry = |uri: &str, category: &str| {
+        json!({
+            "scenario": "building an api", "keywords": ["building", "api"], "uri": uri, "category": category,
+            "estimatedTokens": 7, "relevance": 100,
+        })
+    };
     let index = json!({"version": "1", "index": {
         "scenario-1": entry("orchestr8://agents/alpha", "agent"), "scenario-2": entry("orchestr8://skills/beta", "skill"),
     }, "stats": {}});
     let keywords = json!({"version": "1", "keywords": {"api": ["scenario-1", "scenario-2"]}, "stats": {}});
     let (index, keywords) = (index.to_string(), keywords.to_string());
-    let files = [("resources/.index/usewhen-index.json", index.as_str()), ("resources/.index/keyword-index.json", &keywords)];
+    let files =
+        [("resources/.index/usewhen-index.json", index.as_str()), ("resources/.index/keyword-index.json", &keywords)];
     super::write(&folder, &files);
     everywhere(&folder.file(""), "2025-11-25", async |client| {
         let text = read(client, "orchestr8://match?query=api&mode=index").await;
@@ -200,9 +218,11 @@ async fn prompts_are_listed_filled_in_and_completed() {
         assert!(code == -32602 && told.contains("deploy-it") && told.contains("\"service\""), "{code} {told}");
         let (code, told) = refused(client, "prompts/get", json!({"name": "none"})).await;
         assert_eq!((code, told.as_str()), (-32602, "Prompt none not found"));
-        let of = |name: &str, value: &str| json!({
-            "ref": {"type": "ref/prompt", "name": "deploy-it"}, "argument": {"name": name, "value": value},
-        });
+        let of = |name: &str, value: &str| {
+            json!({
+                "ref": {"type": "ref/prompt", "name": "deploy-it"}, "argument": {"name": name, "value": value},
+            })
+        };
         let completion = ask(client, "completion/complete", of("env-name", "pr")).await;
         assert_eq!(completion["completion"]["values"], json!(["prod", "preview"]));
         let completion = ask(client, "completion/complete", of("service", "")).await;

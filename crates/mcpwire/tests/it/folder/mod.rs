@@ -22,7 +22,10 @@ const LIBRARY: &[(&str, &str)] = &[
         "resources/agents/alpha.md",
         "---\nid: alpha-declared\ntags: [TypeScript, rest-api]\ncapabilities: [REST API design]\nuseWhen: [Building a TypeScript REST API]\nestimatedTokens: 1234\n---\n# Alpha\n\nThe body of alpha.\n",
     ),
-    ("resources/agents/_fragments/nested.md", "---\ntags: [painting]\ncapabilities: [Colour]\nuseWhen: []\n---\n# Nested\n"),
+    (
+        "resources/agents/_fragments/nested.md",
+        "---\ntags: [painting]\ncapabilities: [Colour]\nuseWhen: []\n---\n# Nested\n",
+    ),
     ("resources/skills/beta.md", "---\ntags: [cooking]\ncapabilities: [Soup]\nuseWhen: []\n---\n# Beta\n"),
     ("resources/guides/gamma.md", "---\ntags: [garden]\ncapabilities: [Roses]\nuseWhen: []\n---\n# Gamma\n"),
     ("resources/guides/a b.md", "# Space\n"),
