@@ -44,7 +44,7 @@ const QUESTIONS = [
 ];
 
 function validator(version) {
-  const schema = JSON.parse(readFileSync(new URL(`../schemas/${version}.json`, import.meta.url), "utf8"));
+  const schema = JSON.parse(readFileSync(new URL(`../../crates/mcpwire-proto/tests/schema/${version}.json`, import.meta.url), "utf8"));
   const modern = "$defs" in schema;
   const ajv = formats(new (modern ? Ajv2020 : Ajv)({ strict: false, allErrors: true }));
   // A format of the schema that has no checker.

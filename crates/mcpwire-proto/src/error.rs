@@ -9,6 +9,18 @@ pub mod code {
     pub const METHOD_NOT_FOUND: i32 = -32601;
     pub const INVALID_PARAMS: i32 = -32602;
     pub const INTERNAL_ERROR: i32 = -32603;
+    /// Session era only; a missing resource is [`INVALID_PARAMS`] since.
+    pub const RESOURCE_NOT_FOUND: i32 = -32002;
+    /// 2025-11-25 only.
+    pub const URL_ELICITATION_REQUIRED: i32 = -32042;
+    pub const HEADER_MISMATCH: i32 = -32020;
+    pub const MISSING_CLIENT_CAPABILITY: i32 = -32021;
+    pub const UNSUPPORTED_VERSION: i32 = -32022;
+
+    /// Whether only a server of the stateless era answers with this code.
+    pub fn is_modern(code: i64) -> bool {
+        (-32022..=-32020).contains(&code)
+    }
 }
 
 /// Why a message could not be served.
@@ -26,6 +38,12 @@ pub enum Fault {
     /// The peer asked for a method that is not served here.
     #[error("method not found: {0}")]
     UnknownMethod(String),
+    /// The peer speaks a version that is not served here.
+    #[error("unsupported protocol version: expected one of {}, came {requested}", supported.join(", "))]
+    Version { requested: String, supported: &'static [&'static str] },
+    /// What the headers of an HTTP request say is not what its body says.
+    #[error("header mismatch: {0}")]
+    Headers(String),
     /// The peer called a method with parameters it does not take.
     #[error("invalid params: {0}")]
     Params(String),
@@ -40,6 +58,8 @@ impl Fault {
             Fault::Syntax(_) => code::PARSE_ERROR,
             Fault::Shape(_) | Fault::TooLarge { .. } => code::INVALID_REQUEST,
             Fault::UnknownMethod(_) => code::METHOD_NOT_FOUND,
+            Fault::Version { .. } => code::UNSUPPORTED_VERSION,
+            Fault::Headers(_) => code::HEADER_MISMATCH,
             Fault::Params(_) => code::INVALID_PARAMS,
             Fault::Upstream(_) => code::INTERNAL_ERROR,
         }
@@ -47,6 +67,13 @@ impl Fault {
 
     /// The error response that tells the peer. An unknown id is `null` (JSON-RPC 2.0, section 5).
     pub fn to_message(&self, id: Option<&Id>) -> Message {
-        Message::error(id, self.code(), &self.to_string())
+        match self {
+            Fault::Version { requested, supported } => {
+                let data = serde_json::json!({"supported": supported, "requested": requested});
+                let error = serde_json::json!({"code": self.code(), "message": self.to_string(), "data": data});
+                Message::error_object(id, &error.to_string())
+            }
+            _ => Message::error(id, self.code(), &self.to_string()),
+        }
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Sockets, processes, clocks, threads and configuration are left to the `mcpwire` crate.
 
+pub mod conversation;
+pub mod era;
 pub mod error;
 pub mod failure;
 pub mod frame;
@@ -10,6 +12,7 @@ pub mod json;
 pub mod message;
 pub mod meta;
 pub mod method;
+pub mod object;
 pub mod packet;
 pub mod pending;
 pub mod session;
@@ -19,4 +22,5 @@ pub use error::{Fault, code};
 pub use failure::Failure;
 pub use id::Id;
 pub use message::{Kind, Message, Rejected};
+pub use object::Object;
 pub use packet::{Lane, Packet};

@@ -11,6 +11,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::method::Method;
+use crate::object::quoted;
 use crate::{Fault, Id, json};
 
 /// One JSON-RPC message: the bytes it came in, and where its parts are.
@@ -116,7 +117,7 @@ impl Message {
     }
 
     pub fn request(id: &Id, method: &str, params: Option<&str>) -> Message {
-        let mut text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{}"#, quote(method));
+        let mut text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":{}"#, quoted(method));
         if let Some(params) = params {
             text.push_str(r#","params":"#);
             text.push_str(params);
@@ -126,7 +127,7 @@ impl Message {
     }
 
     pub fn notification(method: &str, params: Option<&str>) -> Message {
-        let mut text = format!(r#"{{"jsonrpc":"2.0","method":{}"#, quote(method));
+        let mut text = format!(r#"{{"jsonrpc":"2.0","method":{}"#, quoted(method));
         if let Some(params) = params {
             text.push_str(r#","params":"#);
             text.push_str(params);
@@ -140,7 +141,7 @@ impl Message {
     }
 
     pub fn error(id: Option<&Id>, code: i32, message: &str) -> Message {
-        Message::error_object(id, &format!(r#"{{"code":{code},"message":{}}}"#, quote(message)))
+        Message::error_object(id, &format!(r#"{{"code":{code},"message":{}}}"#, quoted(message)))
     }
 
     /// An error response around an error object that is JSON already.
@@ -175,6 +176,16 @@ impl Message {
             id_span: Some(span.start..span.start + id.as_json().len()),
             payload: self.0.payload.clone().map(|p| shift(p.start)..shift(p.end)),
         }))
+    }
+
+    /// The same message around another payload.
+    pub fn with_payload(&self, payload: &str) -> Message {
+        match self.kind() {
+            Kind::Request { id, method } => Message::request(id, method, Some(payload)),
+            Kind::Notification { method } => Message::notification(method, Some(payload)),
+            Kind::Result { id } => Message::result(id, payload),
+            Kind::Error { id } => Message::error_object(id.as_ref(), payload),
+        }
     }
 
     /// The same message with a part of its payload, which must be borrowed from it, replaced by other JSON text.
@@ -347,10 +358,6 @@ fn excerpt(text: &str) -> String {
     }
     let end = (0..=LONGEST).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
     format!("{}…", &text[..end])
-}
-
-fn quote(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
 }
 
 impl fmt::Debug for Message {

@@ -1,9 +1,72 @@
 //! Single values deep in a payload, read and replaced without touching the rest.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::{Id, Message, method};
+
+/// The names that 2026-07-28 reserves in `_meta`.
+pub mod key {
+    pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+    pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+    pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+    pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+    pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+    pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+}
+
+/// What a request of the stateless era says of its sender.
+#[derive(Debug, Default, Deserialize)]
+pub struct Declared<'a> {
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/protocolVersion")]
+    pub version: Option<Cow<'a, str>>,
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/clientInfo")]
+    pub client_info: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/clientCapabilities")]
+    pub capabilities: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/logLevel")]
+    pub log_level: Option<Cow<'a, str>>,
+}
+
+/// Reads what a request says of its sender; `None` if it says no version, and so is no request of the stateless era.
+pub fn declared(request: &Message) -> Option<Declared<'_>> {
+    #[derive(Deserialize)]
+    struct Params<'a> {
+        #[serde(borrow, rename = "_meta")]
+        meta: Declared<'a>,
+    }
+    let params: Params<'_> = request.read()?;
+    Some(params.meta).filter(|declared| declared.version.is_some())
+}
+
+/// The listen request that a notification, or the end of a subscription, belongs to.
+pub fn subscription_id(message: &Message) -> Option<Id> {
+    find_subscription_id(message).and_then(Id::from_json)
+}
+
+/// The same message for another listen request, if it belongs to one.
+pub fn with_subscription_id(message: &Message, id: &Id) -> Message {
+    match find_subscription_id(message) {
+        Some(found) => message.replace(found, id.as_json()),
+        None => message.clone(),
+    }
+}
+
+fn find_subscription_id(message: &Message) -> Option<&str> {
+    #[derive(Deserialize)]
+    struct Params<'a> {
+        #[serde(borrow, rename = "_meta")]
+        meta: Meta<'a>,
+    }
+    #[derive(Deserialize)]
+    struct Meta<'a> {
+        #[serde(borrow, rename = "io.modelcontextprotocol/subscriptionId")]
+        id: &'a RawValue,
+    }
+    message.read::<Params<'_>>().map(|params| params.meta.id.get())
+}
 
 #[derive(Deserialize)]
 struct Params<'a> {
@@ -75,6 +138,26 @@ mod tests {
         let none = message(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#);
         assert_eq!(progress_token(&none), None);
         assert_eq!(with_progress_token(&none, &Id::from(1)).as_bytes(), none.as_bytes());
+    }
+
+    #[test]
+    fn a_request_declares_its_sender() {
+        let text = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"roots":{}}}}}"#;
+        let request = message(text);
+        let declared = declared(&request).unwrap();
+        assert_eq!(declared.version.as_deref(), Some("2026-07-28"));
+        assert_eq!(declared.capabilities.map(RawValue::get), Some(r#"{"roots":{}}"#));
+        assert!(declared.log_level.is_none());
+        let old = message(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"progressToken":1}}}"#);
+        assert!(super::declared(&old).is_none());
+    }
+
+    #[test]
+    fn a_notification_follows_its_subscription() {
+        let text = r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"listen:0"},"uri":"listen:0"}}"#;
+        assert_eq!(subscription_id(&message(text)), Some(Id::from("listen:0")));
+        let moved = with_subscription_id(&message(text), &Id::from(7));
+        assert_eq!(moved.as_bytes(), &text.replacen(r#""listen:0""#, "7", 1));
     }
 
     #[test]

@@ -6,6 +6,8 @@ use std::ops::Deref;
 
 pub const INITIALIZE: &str = "initialize";
 pub const PING: &str = "ping";
+pub const DISCOVER: &str = "server/discover";
+pub const LISTEN: &str = "subscriptions/listen";
 pub const TOOLS_LIST: &str = "tools/list";
 pub const TOOLS_CALL: &str = "tools/call";
 pub const RESOURCES_LIST: &str = "resources/list";
@@ -29,10 +31,15 @@ pub const TOOLS_LIST_CHANGED: &str = "notifications/tools/list_changed";
 pub const PROMPTS_LIST_CHANGED: &str = "notifications/prompts/list_changed";
 pub const RESOURCES_LIST_CHANGED: &str = "notifications/resources/list_changed";
 pub const RESOURCES_UPDATED: &str = "notifications/resources/updated";
+pub const ROOTS_LIST_CHANGED: &str = "notifications/roots/list_changed";
+pub const ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
+pub const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 
-const KNOWN: [&str; 24] = [
+const KNOWN: [&str; 29] = [
     INITIALIZE,
     PING,
+    DISCOVER,
+    LISTEN,
     TOOLS_LIST,
     TOOLS_CALL,
     RESOURCES_LIST,
@@ -55,6 +62,9 @@ const KNOWN: [&str; 24] = [
     PROMPTS_LIST_CHANGED,
     RESOURCES_LIST_CHANGED,
     RESOURCES_UPDATED,
+    ROOTS_LIST_CHANGED,
+    ELICITATION_COMPLETE,
+    ACKNOWLEDGED,
 ];
 
 /// A method name. Known names cost no allocation; unknown ones are carried as they came.
@@ -71,6 +81,7 @@ impl Method {
             &*self.0,
             INITIALIZE
                 | PING
+                | DISCOVER
                 | TOOLS_LIST
                 | RESOURCES_LIST
                 | RESOURCES_TEMPLATES_LIST
@@ -81,6 +92,24 @@ impl Method {
                 | PROMPTS_GET
                 | COMPLETION_COMPLETE
                 | LOGGING_SET_LEVEL
+        )
+    }
+
+    /// Whether 2026-07-28 took this request away. A server of that version answers it as an unknown method.
+    pub fn is_gone(&self) -> bool {
+        matches!(&*self.0, INITIALIZE | PING | LOGGING_SET_LEVEL | RESOURCES_SUBSCRIBE | RESOURCES_UNSUBSCRIBE)
+    }
+
+    /// Whether a server of 2026-07-28 may answer this request by asking for input first.
+    pub fn may_ask(&self) -> bool {
+        matches!(&*self.0, TOOLS_CALL | PROMPTS_GET | RESOURCES_READ)
+    }
+
+    /// Whether the result of this request says how long it may be kept (2026-07-28, Caching).
+    pub fn is_cacheable(&self) -> bool {
+        matches!(
+            &*self.0,
+            DISCOVER | TOOLS_LIST | PROMPTS_LIST | RESOURCES_LIST | RESOURCES_TEMPLATES_LIST | RESOURCES_READ
         )
     }
 

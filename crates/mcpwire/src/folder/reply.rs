@@ -1,13 +1,11 @@
 //! What a request comes to: a result, or a refusal with its one mapping to a JSON-RPC error.
 
+use mcpwire_proto::error::code;
 use mcpwire_proto::{Fault, Id, Message};
 use serde_json::{Value, json};
 
 /// JSON-RPC leaves -32000 to -32099 to servers; the first is what failed tools are told with.
 const TOOL_FAILED: i32 = -32000;
-const INVALID_PARAMS: i32 = mcpwire_proto::code::INVALID_PARAMS;
-/// Version 2026-07-28, `UnsupportedProtocolVersionError`.
-const UNSUPPORTED_VERSION: i32 = -32022;
 
 pub(super) type Reply = Result<Body, Refusal>;
 
@@ -62,9 +60,9 @@ impl Refusal {
     pub(super) fn to_message(&self, id: &Id) -> Message {
         let (code, message, data) = match self {
             Refusal::Fault(fault) => return fault.to_message(Some(id)),
-            Refusal::Params(told) => (INVALID_PARAMS, told.clone(), None),
+            Refusal::Params(told) => (code::INVALID_PARAMS, told.clone(), None),
             Refusal::NoResource(uri) => {
-                (INVALID_PARAMS, format!("Resource not found: {}", excerpt(uri)), Some(json!({ "uri": uri })))
+                (code::INVALID_PARAMS, format!("Resource not found: {}", excerpt(uri)), Some(json!({ "uri": uri })))
             }
             Refusal::Tool { tool, told } => {
                 let data = json!({ "tool": tool, "originalError": told });
@@ -72,7 +70,7 @@ impl Refusal {
             }
             Refusal::Version { requested, supported } => {
                 let data = json!({ "requested": requested, "supported": supported });
-                (UNSUPPORTED_VERSION, format!("unsupported protocol version: {}", excerpt(requested)), Some(data))
+                (code::UNSUPPORTED_VERSION, format!("unsupported protocol version: {}", excerpt(requested)), Some(data))
             }
         };
         let mut error = json!({ "code": code, "message": message });

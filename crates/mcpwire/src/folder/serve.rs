@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use mcpwire_proto::version::{SESSION_ERA, V2025_11_25};
+use mcpwire_proto::meta::key;
+use mcpwire_proto::version::{self, SESSION_ERA, STATELESS_ERA, V2025_11_25, V2026_07_28};
 use mcpwire_proto::{Fault, Id, Kind, Lane, Message, Packet, meta, method};
 use serde_json::{Map, Value, json};
 use tokio::sync::broadcast::error::RecvError;
@@ -14,16 +15,6 @@ use super::catalog::{Catalog, Changes};
 use super::reply::{Body, Refusal, Reply, excerpt};
 use super::{Folder, State, resources};
 use crate::link::{Event, Port};
-
-/// The version without sessions that is served.
-const STATELESS: &str = "2026-07-28";
-const DISCOVER: &str = "server/discover";
-const LISTEN: &str = "subscriptions/listen";
-const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
-
-const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-const META_SERVER: &str = "io.modelcontextprotocol/serverInfo";
-const META_SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// How long a client of the stateless era may go by what it has read. Who listens is told earlier.
 const TTL_MS: u32 = 1000;
@@ -117,7 +108,7 @@ impl Session {
             Ok(read) => read,
             Err(refusal) => return Some(refusal.to_message(id)),
         };
-        if dialect.stateless && method == LISTEN {
+        if dialect.stateless && method == method::LISTEN {
             return match self.listen(id, &params).await {
                 Ok(()) => None,
                 Err(refusal) => Some(refusal.to_message(id)),
@@ -125,7 +116,7 @@ impl Session {
         }
         let reply = if dialect.stateless {
             match method {
-                DISCOVER => Ok(self.discover()),
+                method::DISCOVER => Ok(self.discover()),
                 method::INITIALIZE | method::PING | method::RESOURCES_SUBSCRIBE | method::RESOURCES_UNSUBSCRIBE => {
                     Err(Fault::UnknownMethod(method.to_owned()).into())
                 }
@@ -154,16 +145,16 @@ impl Session {
             Some(text) => serde_json::from_str(text)
                 .map_err(|_| Fault::Params(format!("expected an object as params, came {}", excerpt(text))))?,
         };
-        let said = params.get("_meta").and_then(|meta| meta.get(META_VERSION));
+        let said = params.get("_meta").and_then(|meta| meta.get(key::PROTOCOL_VERSION));
         match said {
             None => Ok((Dialect { version: self.version.unwrap_or(V2025_11_25), stateless: false }, params)),
-            Some(Value::String(version)) if version == STATELESS => {
-                Ok((Dialect { version: STATELESS, stateless: true }, params))
+            Some(Value::String(version)) if version == V2026_07_28 => {
+                Ok((Dialect { version: V2026_07_28, stateless: true }, params))
             }
             Some(Value::String(version)) => {
-                Err(Refusal::Version { requested: version.clone(), supported: vec![STATELESS] })
+                Err(Refusal::Version { requested: version.clone(), supported: STATELESS_ERA.to_vec() })
             }
-            Some(other) => Err(wrong("a string", META_VERSION, other).into()),
+            Some(other) => Err(wrong("a string", key::PROTOCOL_VERSION, other).into()),
         }
     }
 
@@ -213,9 +204,7 @@ impl Session {
     }
 
     fn discover(&self) -> Body {
-        let mut versions = vec![STATELESS];
-        versions.extend(SESSION_ERA.iter().rev());
-        let mut result = json!({ "supportedVersions": versions, "capabilities": capabilities(self.offer()) });
+        let mut result = json!({ "supportedVersions": version::ALL, "capabilities": capabilities(self.offer()) });
         if let Some(instructions) = self.instructions() {
             result["instructions"] = json!(instructions);
         }
@@ -244,7 +233,7 @@ impl Session {
 
     /// A result with what the stateless era adds to it.
     fn complete(&self, body: &Body) -> String {
-        let mut text = format!(r#"{{"resultType":"complete","_meta":{}"#, json!({ META_SERVER: self.info() }));
+        let mut text = format!(r#"{{"resultType":"complete","_meta":{}"#, json!({ key::SERVER_INFO: self.info() }));
         if body.cacheable {
             text.push_str(&format!(r#","ttlMs":{TTL_MS},"cacheScope":"private""#));
         }
@@ -310,7 +299,7 @@ impl Session {
         let params = format!(r#"{{{},"notifications":{}}}"#, subscription(id), Value::Object(honoured));
         self.listeners.insert(id.clone(), Listener { kinds, uris });
         // A client that is gone is noticed by the loop.
-        let _ = self.send(Lane::Request(id.clone()), Message::notification(ACKNOWLEDGED, Some(&params))).await;
+        let _ = self.send(Lane::Request(id.clone()), Message::notification(method::ACKNOWLEDGED, Some(&params))).await;
         Ok(())
     }
 
@@ -386,5 +375,5 @@ fn due<'a>(
 
 /// The `_meta` of what is told on a stream: the id of its request, as the client wrote it.
 fn subscription(id: &Id) -> String {
-    format!(r#""_meta":{{"{META_SUBSCRIPTION}":{id}}}"#)
+    format!(r#""_meta":{{"{}":{id}}}"#, key::SUBSCRIPTION_ID)
 }
