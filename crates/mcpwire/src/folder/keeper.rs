@@ -28,8 +28,11 @@ pub(super) async fn keep(state: Arc<State>) {
         let grown = folders != watched;
         watcher.watch(&folders);
         watched = folders;
-        // What happened in a folder before it was watched is seen by one more scan.
-        if !grown {
+        if state.places.roots().any(|root| !root.is_dir()) {
+            // Nobody tells when a folder comes back that was taken away whole.
+            watcher.pause().await;
+        } else if !grown {
+            // What happened in a folder before it was watched is seen by one more scan.
             watcher.changed().await;
         }
     }

@@ -105,6 +105,17 @@ struct Places {
     cache_size: Option<usize>,
 }
 
+impl Places {
+    /// The folders on disk that everything is in.
+    fn roots(&self) -> impl Iterator<Item = &Path> {
+        let parts = [&self.prompts, &self.resources, &self.data].into_iter().chain(&self.config);
+        parts.filter_map(|source| match source {
+            Source::Disk { root, .. } => Some(root.as_path()),
+            Source::Sample { .. } => None,
+        })
+    }
+}
+
 /// What there is, by a first look at the names of files.
 #[derive(Debug, Clone)]
 struct Glance {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::Places;
 use super::catalog::{Catalog, Resource};
 use super::matching::{self, Mode, Query, Tokens};
-use super::reply::{Body, Refusal, Reply};
+use super::reply::{Body, Refusal, Reply, excerpt};
 use super::uri::{self, Target};
 use super::{front, layout};
 
@@ -231,13 +231,13 @@ fn listing(catalog: &Catalog, category: &str) -> String {
 
 /// The text for a query: kept from the last time, or made now.
 fn found(catalog: &Catalog, places: &Places, uri: &str, query: &Query) -> Arc<str> {
-    tracing::info!(target: "folder", "Dynamic resource request: {uri}");
+    tracing::info!(target: "folder", "Dynamic resource request: {}", excerpt(uri));
     let now = Instant::now();
     if let Some(known) = catalog.matches.as_ref().and_then(|kept| kept.get(uri, now)) {
         return known;
     }
     let text: Arc<str> = matched(catalog, places, query).into();
-    if let Some(kept) = catalog.matches.as_ref().filter(|_| text.len() <= LONGEST_KEPT) {
+    if let Some(kept) = catalog.matches.as_ref().filter(|_| uri.len() + text.len() <= LONGEST_KEPT) {
         kept.put(uri.to_owned(), Arc::clone(&text), now);
     }
     text

@@ -44,13 +44,14 @@ pub(super) async fn serve(port: Port, folder: Folder) {
             change = changes.recv() => session.tell(change).await,
             packet = rx.recv() => match packet {
                 Some(packet) => session.handle(packet.message).await,
-                None => Err(Gone),
+                None => break,
             },
         };
         if done.is_err() {
             return;
         }
     }
+    session.end_listeners();
 }
 
 /// What a folder has to offer.
@@ -301,6 +302,14 @@ impl Session {
         // A client that is gone is noticed by the loop.
         let _ = self.send(Lane::Request(id.clone()), Message::notification(method::ACKNOWLEDGED, Some(&params))).await;
         Ok(())
+    }
+
+    /// Ends the streams that are open, as far as anybody still reads.
+    fn end_listeners(&mut self) {
+        for (id, _) in self.listeners.drain() {
+            let message = Message::result(&id, &format!(r#"{{{},"resultType":"complete"}}"#, subscription(&id)));
+            let _ = self.tx.try_send(Event::Packet(Packet { lane: Lane::Request(id), message }));
+        }
     }
 
     /// Tells the client of changes, by whatever it has asked for.

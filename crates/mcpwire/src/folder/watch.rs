@@ -37,6 +37,11 @@ impl Watcher {
         let _ = folders;
     }
 
+    /// Waits as long as one does where nobody tells.
+    pub(super) async fn pause(&self) {
+        tokio::time::sleep(POLL).await;
+    }
+
     /// Waits until something may have changed, and until it is quiet again.
     pub(super) async fn changed(&mut self) {
         #[cfg(target_os = "linux")]
@@ -48,7 +53,7 @@ impl Watcher {
             }
             self.inotify = None;
         }
-        tokio::time::sleep(POLL).await;
+        self.pause().await;
     }
 }
 

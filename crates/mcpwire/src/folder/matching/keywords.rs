@@ -6,12 +6,18 @@ const STOP_WORDS: [&str; 47] = [
     "could", "may", "might", "can", "i", "you", "he", "she", "it", "we", "they", "this", "that", "these", "those",
 ];
 
+/// What is asked beyond this is no question any more, and would only take time.
+const MOST: usize = 256;
+
 /// Lower-case words of two or more characters that are no stop words, each once, in their order.
 pub(super) fn keywords(query: &str) -> Vec<String> {
     let kept = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let lower = query.to_lowercase();
     let mut found: Vec<String> = Vec::new();
     for word in lower.split(|c| !kept(c)).filter(|word| word.len() > 1 && !STOP_WORDS.contains(word)) {
+        if found.len() == MOST {
+            break;
+        }
         if !found.iter().any(|known| known == word) {
             found.push(word.to_owned());
         }
@@ -32,5 +38,7 @@ mod tests {
         );
         assert_eq!(keywords("I was being the"), [""; 0]);
         assert_eq!(keywords("größe 日本 ab"), ["gr", "ab"]);
+        let endless: String = (0..10_000).map(|n| format!("w{n} ")).collect();
+        assert_eq!(keywords(&endless).len(), super::MOST);
     }
 }

@@ -73,3 +73,20 @@ async fn two_clients_share_one_folder_and_hear_the_same() {
     first.close().await;
     second.close().await;
 }
+
+#[tokio::test]
+async fn a_folder_that_is_taken_away_and_put_back_is_served_again() {
+    let scratch = Scratch::new(&[("resources/agents/a.md", "one")]);
+    let folder = scratch.open();
+    let mut client = Client::open(&folder, "2025-11-25").await;
+    client.request("resources/list", json!({})).await;
+    std::fs::rename(&scratch.0, scratch.0.with_extension("away")).unwrap();
+    assert_eq!(client.notified(1).await, [RESOURCES]);
+    let gone = client.answer("resources/read", json!({ "uri": "orchestr8://agents/a" })).await;
+    assert_eq!(gone["error"]["code"], -32602);
+    std::fs::rename(scratch.0.with_extension("away"), &scratch.0).unwrap();
+    assert_eq!(client.notified(1).await, [RESOURCES]);
+    scratch.write("resources/agents/b.md", "two");
+    assert_eq!(client.notified(1).await, [RESOURCES]);
+    client.close().await;
+}

@@ -3,11 +3,12 @@
 use mcpwire_proto::{Lane, Message};
 use serde_json::{Value, json};
 
+use super::schema::{Side, assert_message};
 use super::{Client, Scratch};
 use crate::folder::Folder;
 
 /// Parameters as a client of 2026-07-28 sends them.
-fn modern(mut params: Value) -> Value {
+pub(super) fn modern(mut params: Value) -> Value {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -87,6 +88,10 @@ async fn a_listener_hears_what_it_asked_for_and_nothing_else() {
     scratch.write("resources/agents/c.md", "new");
     assert_eq!(client.next(&lane).await["method"], "notifications/resources/list_changed");
 
+    for told in [&acknowledged, &updated] {
+        assert_message("2026-07-28", Side::Server, told, None);
+    }
+
     let cancelled = format!(r#"{{"requestId":{id}}}"#);
     let cancelled = Message::notification("notifications/cancelled", Some(&cancelled));
     client.link.tx.send(cancelled.into()).await.unwrap();
@@ -99,4 +104,22 @@ async fn a_listener_hears_what_it_asked_for_and_nothing_else() {
         assert!(std::time::Instant::now() < deadline, "the change was not seen");
     }
     client.close().await;
+}
+
+#[tokio::test]
+async fn a_stream_that_is_open_in_the_end_gets_its_answer() {
+    let Client { link, server, .. } = {
+        let mut client = Client::silent(&Folder::sample());
+        let params = modern(json!({ "notifications": { "toolsListChanged": true } }));
+        let id = client.start("subscriptions/listen", params).await;
+        client.next(&Lane::Request(id)).await;
+        client
+    };
+    let crate::link::Link { tx, mut rx } = link;
+    drop(tx);
+    let Some(crate::link::Event::Packet(packet)) = rx.recv().await else { panic!("no answer") };
+    let answer = serde_json::from_slice(packet.message.as_bytes()).unwrap();
+    assert_message("2026-07-28", Side::Server, &answer, Some("subscriptions/listen"));
+    assert!(rx.recv().await.is_none());
+    server.await.unwrap();
 }
