@@ -9,6 +9,9 @@ pub mod folder;
 pub mod health;
 pub mod link;
 pub mod reference;
+#[cfg(test)]
+#[path = "../../mcpwire-proto/tests/schema/check.rs"]
+mod schema;
 pub mod share;
 pub mod shutdown;
 pub mod transport;

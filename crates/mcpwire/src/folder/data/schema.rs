@@ -35,16 +35,15 @@ fn check(schema: &Value, value: &Value, at: &str, depth: usize, faults: &mut Vec
         fault(format!("expected {constant}, came {value}"));
     }
     let bound = |name: &str| schema.get(name).and_then(Value::as_f64);
-    if let Some(number) = value.as_f64() {
-        if bound("minimum").is_some_and(|least| number < least) || bound("maximum").is_some_and(|most| number > most) {
-            fault(format!("{number} is out of bounds"));
-        }
+    let outside = |size: f64, least: &str, most: &str| {
+        bound(least).is_some_and(|least| size < least) || bound(most).is_some_and(|most| size > most)
+    };
+    if let Some(number) = value.as_f64().filter(|number| outside(*number, "minimum", "maximum")) {
+        fault(format!("{number} is out of bounds"));
     }
     if let Some(text) = value.as_str() {
         let length = text.chars().count() as f64;
-        if bound("minLength").is_some_and(|least| length < least)
-            || bound("maxLength").is_some_and(|most| length > most)
-        {
+        if outside(length, "minLength", "maxLength") {
             fault(format!("a text of {length} characters is too short or too long"));
         }
     }

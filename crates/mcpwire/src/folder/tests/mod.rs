@@ -1,8 +1,6 @@
 //! Drives a folder over an in-memory link, as clients of both eras would.
 
 mod live;
-#[path = "../../../../mcpwire-proto/tests/schema/check.rs"]
-mod schema;
 mod stateless;
 mod validity;
 

@@ -3,9 +3,9 @@
 use mcpwire_proto::{Lane, Message};
 use serde_json::{Value, json};
 
-use super::schema::{Side, assert_message};
 use super::{Client, Scratch};
 use crate::folder::Folder;
+use crate::schema::{Side, assert_message};
 
 /// Parameters as a client of 2026-07-28 sends them.
 pub(super) fn modern(mut params: Value) -> Value {

@@ -4,9 +4,9 @@ use mcpwire_proto::version;
 use serde_json::{Value, json};
 
 use super::Client;
-use super::schema::{Side, assert_message};
 use super::stateless::modern;
 use crate::folder::Folder;
+use crate::schema::{Side, assert_message};
 
 fn questions() -> Vec<(&'static str, Value)> {
     let read = |uri: &str| ("resources/read", json!({ "uri": uri }));
