@@ -8,6 +8,7 @@ pub mod expose;
 pub mod folder;
 pub mod health;
 pub mod link;
+mod rarely;
 pub mod reference;
 #[cfg(test)]
 #[path = "../../mcpwire-proto/tests/schema/check.rs"]
