@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{SAMPLE, ask, everywhere, refused};
+use super::{SAMPLE, ask, everywhere, refused, with_version};
 use crate::support::client::Client;
 use crate::support::scratch::Scratch;
 
@@ -19,7 +19,7 @@ async fn search(client: &mut Client, arguments: Value) -> Vec<String> {
 
 #[tokio::test]
 async fn tools_have_schemas_that_clients_know() {
-    everywhere(SAMPLE, "2025-11-25", async |client| {
+    everywhere(SAMPLE, async |client| {
         let list = ask(client, "tools/list", json!({})).await;
         let tools = list["tools"].as_array().unwrap();
         let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
@@ -34,7 +34,7 @@ async fn tools_have_schemas_that_clients_know() {
         assert_eq!(tools[0]["inputSchema"]["required"], json!(["categoryId"]));
     })
     .await;
-    everywhere(SAMPLE, "2025-03-26", async |client| {
+    with_version(SAMPLE, "2025-03-26", async |client| {
         let list = ask(client, "tools/list", json!({})).await;
         assert!(list["tools"][0].get("outputSchema").is_none() && list["tools"][0].get("title").is_none());
         let found = call(client, "searchRecords", json!({"categoryId": "people"})).await;
@@ -45,7 +45,7 @@ async fn tools_have_schemas_that_clients_know() {
 
 #[tokio::test]
 async fn a_category_is_described_as_it_is_written() {
-    everywhere(SAMPLE, "2025-11-25", async |client| {
+    everywhere(SAMPLE, async |client| {
         let result = call(client, "describeCategory", json!({"categoryId": "people"})).await;
         let text = result["content"][0]["text"].as_str().unwrap();
         let keys = ["category", "relationships", "schemas", "examples", "queries"];
@@ -59,7 +59,7 @@ async fn a_category_is_described_as_it_is_written() {
 
 #[tokio::test]
 async fn searches_follow_the_strict_rules() {
-    everywhere(SAMPLE, "2025-11-25", async |client| {
+    everywhere(SAMPLE, async |client| {
         let of = |filters: Value| json!({"categoryId": "people", "filters": filters});
         let people = |numbers: &[u8]| numbers.iter().map(|n| format!("person-00{n}")).collect::<Vec<_>>();
         let all = people(&[1, 2, 3, 4, 5, 6, 7]);
@@ -99,7 +99,7 @@ async fn searches_follow_the_strict_rules() {
 
 #[tokio::test]
 async fn large_results_are_sorted_and_cut_into_pages() {
-    everywhere(SAMPLE, "2025-11-25", async |client| {
+    everywhere(SAMPLE, async |client| {
         let mut arguments = json!({"categoryId": "people", "sort": "-location", "limit": 3});
         let first = call(client, "searchRecords", arguments.clone()).await;
         let found = &first["structuredContent"];
@@ -120,7 +120,7 @@ async fn large_results_are_sorted_and_cut_into_pages() {
 
 #[tokio::test]
 async fn questions_go_to_the_agent_they_are_for() {
-    everywhere(SAMPLE, "2025-11-25", async |client| {
+    everywhere(SAMPLE, async |client| {
         let said = async |client: &mut Client, question: &str, topic: &str, criteria: Value| {
             let arguments = json!({"question": question, "topic": topic, "criteria": criteria});
             call(client, "ask", arguments).await["structuredContent"].take()
@@ -163,7 +163,7 @@ async fn questions_go_to_the_agent_they_are_for() {
 
 #[tokio::test]
 async fn insight_counts_and_connects() {
-    everywhere(SAMPLE, "2025-11-25", async |client| {
+    everywhere(SAMPLE, async |client| {
         let people = call(client, "insight", json!({"categoryId": "people"})).await["structuredContent"].take();
         assert_eq!((&people["count"], &people["name"]), (&json!(7), &json!("People")));
         assert_eq!(people["distributions"]["departmentId"][0], json!({"value": "dept-eng", "count": 4}));
@@ -184,7 +184,7 @@ async fn insight_counts_and_connects() {
 async fn faults_of_calls_are_told_as_the_version_has_it() {
     let tool = |name: &str, arguments: Value| json!({"name": name, "arguments": arguments});
     for version in ["2024-11-05", "2025-06-18"] {
-        everywhere(SAMPLE, version, async |client| {
+        with_version(SAMPLE, version, async |client| {
             let id = client.request("tools/call", tool("relevant-data.describeCategory", json!({}))).await;
             let error = client.refusal(id).await;
             let expected = json!({
@@ -195,7 +195,7 @@ async fn faults_of_calls_are_told_as_the_version_has_it() {
         })
         .await;
     }
-    everywhere(SAMPLE, "2025-11-25", async |client| {
+    everywhere(SAMPLE, async |client| {
         for category in ["nothing", "../data/people", "../../etc", "/etc", "people/../people", "..%2fdata", "people\0"]
         {
             let result = call(client, "searchRecords", json!({"categoryId": category})).await;

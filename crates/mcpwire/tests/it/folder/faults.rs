@@ -1,15 +1,16 @@
 //! What is refused, and how it is told.
 
+use mcpwire_proto::version::V2025_11_25;
 use serde_json::json;
 
-use super::{ask, everywhere, library, refused};
+use super::{ask, everywhere, library, refused, with_version};
 use crate::support::scratch::Scratch;
 
 #[tokio::test]
 async fn faults_are_told_and_the_session_goes_on() {
     let folder = library();
     let root = folder.path().canonicalize().unwrap().display().to_string();
-    everywhere(&folder.file(""), "2025-11-25", async |client| {
+    everywhere(&folder.file(""), async |client| {
         for uri in [
             "orchestr8://agents/none",
             "orchestr8://Agents",
@@ -36,7 +37,6 @@ async fn faults_are_told_and_the_session_goes_on() {
         for (method, params, code) in [
             ("resources/read", json!({}), -32602),
             ("resources/read", json!({"uri": 7}), -32602),
-            ("resources/subscribe", json!({"uri": "orchestr8://agents/none"}), -32602),
             ("prompts/get", json!({"name": "deploy-it", "arguments": {"service": 7}}), -32602),
             ("prompts/get", json!({"name": "deploy-it", "arguments": []}), -32602),
             ("completion/complete", json!({"ref": {"type": "x"}, "argument": {"name": "a", "value": ""}}), -32602),
@@ -48,7 +48,7 @@ async fn faults_are_told_and_the_session_goes_on() {
             assert_eq!(came, code, "{method} {params}: {told}");
             assert!(!told.contains(&root), "{told}");
         }
-        assert_eq!(ask(client, "ping", json!({})).await, json!({}));
+        assert!(ask(client, "resources/list", json!({})).await["resources"].is_array());
     })
     .await;
 }
@@ -57,10 +57,11 @@ async fn faults_are_told_and_the_session_goes_on() {
 async fn what_is_not_there_is_not_declared() {
     let folder = Scratch::new();
     super::write(&folder, &[("data/things/records.json", "[]")]);
-    everywhere(&folder.file(""), "2025-11-25", async |client| {
+    with_version(&folder.file(""), V2025_11_25, async |client| {
         let first = ask(client, "initialize", json!({"protocolVersion": "2024-11-05", "capabilities": {}})).await;
         assert_eq!(first["protocolVersion"], "2024-11-05");
         assert_eq!(first["capabilities"], json!({"tools": {"listChanged": true}}));
+        assert_eq!(ask(client, "ping", json!({})).await, json!({}));
         for method in ["prompts/list", "prompts/get"] {
             assert_eq!(refused(client, method, json!({"name": "x"})).await.0, -32601);
         }
@@ -68,11 +69,13 @@ async fn what_is_not_there_is_not_declared() {
     .await;
     let folder = Scratch::new();
     super::write(&folder, &[("resources/agents/a.md", "x")]);
-    everywhere(&folder.file(""), "2025-11-25", async |client| {
+    with_version(&folder.file(""), V2025_11_25, async |client| {
         let first = ask(client, "initialize", json!({"protocolVersion": "2030-01-01", "capabilities": {}})).await;
         assert_eq!(first["protocolVersion"], "2025-11-25", "the newest one that is known");
         let expected = json!({"resources": {"listChanged": true, "subscribe": true}, "completions": {}});
         assert_eq!(first["capabilities"], expected);
+        let (code, _) = refused(client, "resources/subscribe", json!({"uri": "orchestr8://agents/none"})).await;
+        assert_eq!(code, -32602);
     })
     .await;
 }

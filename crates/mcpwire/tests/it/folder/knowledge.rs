@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::{LIBRARY, ask, everywhere, library, read, refused};
+use super::{LIBRARY, ask, everywhere, library, read, refused, with_version};
 use crate::support::scratch::Scratch;
 
 #[tokio::test]
 async fn the_list_begins_with_registry_and_listings() {
     let folder = library();
-    everywhere(&folder.file(""), "2025-06-18", async |client| {
+    with_version(&folder.file(""), "2025-06-18", async |client| {
         let list = ask(client, "resources/list", json!({})).await;
         let uris: Vec<&str> =
             list["resources"].as_array().unwrap().iter().map(|entry| entry["uri"].as_str().unwrap()).collect();
@@ -43,7 +43,7 @@ async fn the_list_begins_with_registry_and_listings() {
 #[tokio::test]
 async fn registry_and_listings_count_what_there_is() {
     let folder = library();
-    everywhere(&folder.file(""), "2025-11-25", async |client| {
+    everywhere(&folder.file(""), async |client| {
         let registry: Value = serde_json::from_str(&read(client, "orchestr8://registry").await).unwrap();
         assert_eq!((&registry["version"], &registry["totalResources"]), (&json!("1.0.0"), &json!(9)));
         let counts = json!({"agents": 2, "skills": 1, "patterns": 1, "examples": 2, "guides": 2, "workflows": 1});
@@ -64,7 +64,7 @@ async fn registry_and_listings_count_what_there_is() {
 async fn files_are_read_as_they_are() {
     let folder = library();
     let alpha = LIBRARY.iter().find(|(name, _)| name.ends_with("alpha.md")).unwrap().1;
-    everywhere(&folder.file(""), "2025-11-25", async |client| {
+    everywhere(&folder.file(""), async |client| {
         assert_eq!(read(client, "orchestr8://agents/alpha").await, alpha, "with its front matter");
         assert_eq!(read(client, "orchestr8://agents/alpha.md").await, alpha);
         assert_eq!(read(client, "orchestr8://agents/_fragments/nested").await.lines().last(), Some("# Nested"));
@@ -78,7 +78,7 @@ async fn files_are_read_as_they_are() {
 
 #[tokio::test]
 async fn what_is_no_text_is_a_blob() {
-    everywhere(super::SAMPLE, "2025-11-25", async |client| {
+    everywhere(super::SAMPLE, async |client| {
         let result = ask(client, "resources/read", json!({"uri": "orchestr8://examples/blue-square.png"})).await;
         assert_eq!(result["contents"][0]["mimeType"], "image/png");
         assert!(result["contents"][0]["blob"].as_str().unwrap().starts_with("iVBORw0KGgo"), "{result}");
@@ -90,7 +90,7 @@ async fn what_is_no_text_is_a_blob() {
 #[tokio::test]
 async fn there_are_fifteen_templates() {
     let folder = library();
-    everywhere(&folder.file(""), "2025-11-25", async |client| {
+    everywhere(&folder.file(""), async |client| {
         let list = ask(client, "resources/templates/list", json!({})).await;
         let templates: Vec<(&str, &str)> = list["resourceTemplates"]
             .as_array()
@@ -110,7 +110,7 @@ async fn there_are_fifteen_templates() {
 #[tokio::test]
 async fn matches_have_their_known_scores() {
     let folder = library();
-    everywhere(&folder.file(""), "2025-11-25", async |client| {
+    everywhere(&folder.file(""), async |client| {
         let text = read(client, "orchestr8://match?query=typescript+rest+api").await;
         assert!(text.contains("**Query Results:** 1 matched resources\n"), "{text}");
         assert!(text.contains("### 1. Agent: agents/alpha\n\n**Relevance Score:** 111/100\n"), "{text}");
@@ -136,7 +136,7 @@ async fn matches_have_their_known_scores() {
 #[tokio::test]
 async fn a_category_in_the_path_narrows_the_search() {
     let folder = library();
-    everywhere(&folder.file(""), "2025-11-25", async |client| {
+    everywhere(&folder.file(""), async |client| {
         let agents = read(client, "orchestr8://agents/match?query=typescript+soup&mode=full").await;
         assert!(agents.contains("## Agent: agents/alpha") && !agents.contains("beta"), "{agents}");
         let guides = read(client, "orchestr8://guides/match?query=roses").await;
@@ -148,7 +148,7 @@ async fn a_category_in_the_path_narrows_the_search() {
 #[tokio::test]
 async fn full_matches_are_the_texts_themselves() {
     let folder = library();
-    everywhere(&folder.file(""), "2025-11-25", async |client| {
+    everywhere(&folder.file(""), async |client| {
         let text = read(client, "orchestr8://match?query=typescript&mode=full").await;
         let expected = "\n## Agent: agents/alpha\n**Relevance Score:** 25\n**Tags:** typescript, rest-api\n\
              **Capabilities:** REST API design\n\n# Alpha\n\nThe body of alpha.\n\n";
@@ -165,7 +165,7 @@ async fn the_best_three_come_whatever_the_budget() {
     let texts: Vec<(String, String)> = (1..=5).map(|n| (format!("resources/skills/s{n}.md"), text(n))).collect();
     let files: Vec<(&str, &str)> = texts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
     super::write(&folder, &files);
-    everywhere(&folder.file(""), "2025-11-25", async |client| {
+    everywhere(&folder.file(""), async |client| {
         let blocks = |text: String| text.matches("## Skill: ").count();
         assert_eq!(blocks(read(client, "orchestr8://match?query=same&mode=full&maxTokens=10").await), 3);
         assert_eq!(blocks(read(client, "orchestr8://match?query=same&mode=full&maxTokens=5000").await), 5);
@@ -191,7 +191,7 @@ async fn an_index_of_scenarios_is_used_where_there_is_one() {
     let files =
         [("resources/.index/usewhen-index.json", index.as_str()), ("resources/.index/keyword-index.json", &keywords)];
     super::write(&folder, &files);
-    everywhere(&folder.file(""), "2025-11-25", async |client| {
+    everywhere(&folder.file(""), async |client| {
         let text = read(client, "orchestr8://match?query=api&mode=index").await;
         assert!(text.starts_with("# Resource Matches: api\n"), "{text}");
         assert!(text.contains("1. **Agent: alpha** (~7 tokens)\n   @orchestr8://agents/alpha\n"), "{text}");
@@ -204,7 +204,7 @@ async fn an_index_of_scenarios_is_used_where_there_is_one() {
 #[tokio::test]
 async fn prompts_are_listed_filled_in_and_completed() {
     let folder = library();
-    everywhere(&folder.file(""), "2025-11-25", async |client| {
+    everywhere(&folder.file(""), async |client| {
         let list = ask(client, "prompts/list", json!({})).await;
         let names: Vec<&Value> = list["prompts"].as_array().unwrap().iter().map(|prompt| &prompt["name"]).collect();
         assert_eq!(names, [&json!("deploy-it"), &json!("top")]);

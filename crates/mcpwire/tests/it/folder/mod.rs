@@ -5,7 +5,10 @@ mod faults;
 mod knowledge;
 mod process;
 
+use mcpwire::link::Link;
+use mcpwire_proto::version::{STATELESS_ERA, V2025_11_25, V2026_07_28};
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 
 use crate::support::client::Client;
 use crate::support::process::Mcpwire;
@@ -54,19 +57,32 @@ fn library() -> Scratch {
     scratch
 }
 
+/// Runs a suite over stdio and over HTTP, in a session of the newest version that has them and without sessions.
+async fn everywhere(folder: &str, suite: impl AsyncFn(&mut Client)) {
+    with_version(folder, V2025_11_25, &suite).await;
+    with_version(folder, V2026_07_28, &suite).await;
+}
+
 /// Runs a suite over stdio and over HTTP.
-async fn everywhere(folder: &str, version: &str, suite: impl AsyncFn(&mut Client)) {
-    let mut client = Client::open(reach::stdio(&["connect".to_owned(), folder.to_owned()]), version).await;
+async fn with_version(folder: &str, version: &str, suite: impl AsyncFn(&mut Client)) {
+    let mut client = open(reach::stdio(&["connect".to_owned(), folder.to_owned()]), version).await;
     suite(&mut client).await;
     client.close().await;
 
     let mut server = Mcpwire::start(&["expose", "--http", "127.0.0.1:0", "--print-url", folder]);
     let url = server.line().await.expect("the URL");
-    let mut client = Client::open(reach::http(&url), version).await;
+    let mut client = open(reach::http(&url), version).await;
     suite(&mut client).await;
     client.close().await;
     server.signal("TERM");
     assert_eq!(server.wait().await.code(), Some(0), "{}", server.stderr());
+}
+
+async fn open(connection: (Link, JoinHandle<()>), version: &str) -> Client {
+    match STATELESS_ERA.contains(&version) {
+        true => Client::stateless(connection, version),
+        false => Client::open(connection, version).await,
+    }
 }
 
 async fn ask(client: &mut Client, method: &str, params: Value) -> Value {
