@@ -66,9 +66,9 @@ impl Changes {
         let updated = new.resources.iter().filter(|resource| {
             known.get(resource.uri.as_str()).is_some_and(|old| old.stamp != resource.stamp || old.file != resource.file)
         });
+        // A size that changes is no news of the list: who cares for the text is told of that.
         let same = |a: &Arc<Resource>, b: &Arc<Resource>| {
-            (&a.uri, &a.title, &a.description, a.mime, a.stamp.size)
-                == (&b.uri, &b.title, &b.description, b.mime, b.stamp.size)
+            (&a.uri, &a.title, &a.description, a.mime) == (&b.uri, &b.title, &b.description, b.mime)
         };
         Changes {
             resources: old.categories != new.categories

@@ -15,9 +15,9 @@ use super::field::field;
 use crate::folder::flaw::Flaw;
 
 /// How many indexes of fields are kept.
-const INDEXES: NonZeroUsize = NonZeroUsize::new(16).unwrap();
+const INDEXES: NonZeroUsize = NonZeroUsize::MIN.saturating_add(15);
 /// How many answers are kept: the numbers of the records that were found.
-const ANSWERS: NonZeroUsize = NonZeroUsize::new(256).unwrap();
+const ANSWERS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(255);
 /// An answer that holds more records is not kept.
 const LARGEST_ANSWER: usize = 1 << 20;
 

@@ -31,10 +31,13 @@ impl Scratch {
         scratch
     }
 
+    /// Puts a file there whole, as editors do: a scan in between must not see half of it.
     fn write(&self, name: &str, text: &str) {
         let path = self.0.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        let new = path.with_file_name(".new");
+        fs::write(&new, text).unwrap();
+        fs::rename(new, path).unwrap();
     }
 
     fn remove(&self, name: &str) {
