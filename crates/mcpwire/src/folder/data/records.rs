@@ -18,8 +18,8 @@ use crate::folder::flaw::Flaw;
 const INDEXES: NonZeroUsize = NonZeroUsize::MIN.saturating_add(15);
 /// How many answers are kept: the numbers of the records that were found.
 const ANSWERS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(255);
-/// An answer that holds more records is not kept.
-const LARGEST_ANSWER: usize = 1 << 20;
+/// How many numbers all kept answers hold together: 16 MB.
+const MOST_NUMBERS: usize = 4 << 20;
 
 /// How a file of records is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,8 +138,10 @@ impl Records {
             return Arc::clone(known);
         }
         let found = Arc::new(make());
-        if found.len() <= LARGEST_ANSWER {
-            lock(&self.answers).put(key, Arc::clone(&found));
+        let mut answers = lock(&self.answers);
+        answers.put(key, Arc::clone(&found));
+        while answers.iter().map(|(_, numbers)| numbers.len()).sum::<usize>() > MOST_NUMBERS {
+            answers.pop_lru();
         }
         found
     }

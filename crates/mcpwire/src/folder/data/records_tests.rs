@@ -74,6 +74,17 @@ fn an_index_finds_what_a_scan_finds() {
 }
 
 #[test]
+fn large_answers_push_others_out() {
+    let records = read("[{}]", Form::Json).unwrap();
+    records.answer("small".into(), || vec![0]);
+    for key in ["a", "b"] {
+        records.answer(key.into(), || vec![0; MOST_NUMBERS / 2 + 1]);
+    }
+    assert_eq!(*records.answer("small".into(), || vec![7]), [7]);
+    assert_eq!(records.answer("b".into(), || panic!("it is known")).len(), MOST_NUMBERS / 2 + 1);
+}
+
+#[test]
 fn answers_are_made_once() {
     let records = read("[{}]", Form::Json).unwrap();
     assert_eq!(*records.answer("k".into(), || vec![0]), [0]);

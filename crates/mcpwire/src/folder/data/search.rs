@@ -58,7 +58,10 @@ pub(super) fn search(category: &Category, search: &Search<'_>) -> Result<Found, 
     let Some(filters) = filters else { return page(records, "none", Arc::default(), search, &category.limits) };
     let key = format!("strict {}", Value::Object(filters.clone()));
     let hint = filters.iter().find(|(_, wanted)| !is_blank(wanted)).map(|(field, wanted)| (field.as_str(), wanted));
-    let numbers = records.answer(key.clone(), || records.select(hint, |record| strict(filters, record)));
+    let numbers = match hint {
+        None => Arc::new((0..records.len() as u32).collect()),
+        Some(_) => records.answer(key.clone(), || records.select(hint, |record| strict(filters, record))),
+    };
     page(records, &key, numbers, search, &category.limits)
 }
 
