@@ -72,8 +72,10 @@ pub(super) fn query(
     search: &Search<'_>,
 ) -> Result<Found, ToolFault> {
     let records = category.records().map_err(ToolFault::Failed)?;
-    let sample = if records.len() > 0 { records.record(0) } else { Map::new() };
-    let criteria = resolve(criteria, |name| category.field_name(name, |field| sample.contains_key(field)));
+    let first = if records.len() > 0 { records.record(0) } else { Map::new() };
+    let schema = category.record_schema().unwrap_or_default();
+    let is_known = |field: &str| first.contains_key(field) || schema["properties"].get(field).is_some();
+    let criteria = resolve(criteria, |name| category.field_name(name, is_known));
     let key = format!("lenient {}", Value::Object(criteria.clone()));
     let numbers = records.answer(key.clone(), || records.select(None, |record| lenient(&criteria, record)));
     page(records, &key, numbers, search, &category.limits)
