@@ -7,7 +7,7 @@ const settings: Settings = { autoRegister: true, registerServerId: "mybusiness",
 const has = (...paths: string[]) => (path: string) => paths.includes(path);
 
 test("the folder that is set is served", () => {
-  assert.equal(target({ ...settings, folder: " /srv/library " }, ["/work"], has("/work/data")), "/srv/library");
+  assert.equal(target({ ...settings, folder: " /srv/library " }, ["/home"], has("/home/data")), "/srv/library");
 });
 
 test("else the first folder of the workspace that looks like one", () => {
