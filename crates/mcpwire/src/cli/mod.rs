@@ -1,11 +1,14 @@
 //! The command line: the only place that reads arguments and the environment.
 
+mod certs;
 mod connect;
 mod demo;
 mod expose;
 mod guard;
 mod hub;
 mod log;
+mod orchestra;
+mod quic;
 mod reference;
 mod stderr;
 mod target;
@@ -32,6 +35,7 @@ struct Cli {
 enum Command {
     Connect(Box<connect::Args>),
     Expose(Box<expose::Args>),
+    Certs(certs::Args),
     Demo(demo::Args),
     #[command(hide = true)]
     Reference(reference::Args),
@@ -48,6 +52,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let outcome = match cli.command {
         Command::Connect(args) => connect::run(*args),
         Command::Expose(args) => expose::run(*args),
+        Command::Certs(args) => certs::run(&args),
         Command::Demo(args) => demo::run(args),
         Command::Reference(args) => reference::run(args),
         Command::Guard(args) => Ok(guard::run(&args)),
