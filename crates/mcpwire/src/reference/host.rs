@@ -12,7 +12,7 @@ use super::{Shared, serve};
 use crate::bridge;
 use crate::link::Link;
 use crate::transport::http::server::{self, Options};
-use crate::transport::unix;
+use crate::transport::{quic, unix};
 
 /// How many new sessions wait to be taken.
 const BACKLOG: usize = 16;
@@ -32,6 +32,17 @@ pub async fn host_unix(
 ) {
     let (links, opened) = mpsc::channel(BACKLOG);
     tokio::join!(unix::serve(listener, options, links, stop), take(opened, shared));
+}
+
+/// Serves a QUIC port until `stop` is ready.
+pub async fn host_quic(
+    listener: quic::Listener,
+    options: quic::FrontOptions,
+    shared: Shared,
+    stop: impl Future<Output = ()>,
+) {
+    let (links, opened) = mpsc::channel(BACKLOG);
+    tokio::join!(quic::serve(listener, options, links, stop), take(opened, shared));
 }
 
 /// Serves every session that comes, until the front has ended.

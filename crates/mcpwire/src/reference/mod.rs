@@ -31,7 +31,7 @@ use tokio::task::{AbortHandle, JoinError, JoinSet};
 use crate::link::Port;
 use args::Args;
 use call::{Answer, Ask, Call};
-pub use host::{host, host_unix};
+pub use host::{host, host_quic, host_unix};
 use initialize::Client;
 use logging::Level;
 use outbox::{Gone, Outbox};

@@ -9,14 +9,14 @@ mod storage;
 mod stream;
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use mcpwire_proto::frame::DEFAULT_LIMIT;
 use quinn::crypto::rustls::HandshakeData;
-use quinn::{Connection, Endpoint, Incoming, VarInt};
+use quinn::{Connection, Endpoint, Incoming, TokioRuntime, VarInt};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -70,7 +70,9 @@ impl Listener {
     /// Clients must show a certificate of our authority; if `anonymous`, they may as well show none.
     pub fn bind(address: SocketAddr, identity: &Identity, anonymous: bool) -> io::Result<Listener> {
         let config = tls::server(identity, &[ORCHESTRA_ALPN, MCP_ALPN], anonymous).map_err(io::Error::other)?;
-        Ok(Listener { endpoint: Endpoint::server(config, address)? })
+        let socket = UdpSocket::bind(address)?;
+        let endpoint = Endpoint::new(tls::endpoint(identity), Some(config), socket, Arc::new(TokioRuntime))?;
+        Ok(Listener { endpoint })
     }
 
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
