@@ -6,6 +6,7 @@ mod child;
 mod connect;
 mod curl;
 mod docs;
+mod quic;
 mod sharp;
 mod support;
 mod table;

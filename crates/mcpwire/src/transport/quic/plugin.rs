@@ -13,7 +13,7 @@ use super::proto::{PluginManifest, Request, Response};
 use super::{ORCHESTRA_ALPN, tls, uuid};
 
 /// How often, and after which pause, an orchestrator that cannot be reached is tried again.
-const TRIES: u32 = 5;
+const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(500);
 const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 
