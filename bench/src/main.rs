@@ -1,4 +1,4 @@
-//! Runs mcpwire beside its peers, on its own ground (`connect`) and on theirs (`expose`), and prints what each costs.
+//! Runs mcpwire beside its peers, on its own ground (`connect`), on theirs (`expose`) and over QUIC (`quic`), and prints what each costs.
 
 mod affinity;
 mod connect;
@@ -8,6 +8,7 @@ mod ledger;
 mod memory;
 mod places;
 mod processes;
+mod quic;
 mod report;
 mod stats;
 mod turns;
@@ -25,7 +26,7 @@ use crate::places::Places;
 /// Measures mcpwire beside its peers, in one run
 #[derive(Parser)]
 struct Args {
-    /// Which of the two benchmarks [default: both]
+    /// Which of the benchmarks [default: all]
     #[arg(value_enum)]
     which: Option<Which>,
     /// A short run: fewer calls and turns
@@ -57,6 +58,8 @@ enum Which {
     Connect,
     /// HTTP clients, a gateway, a server on stdio
     Expose,
+    /// A client's pipe, a bridge, and a server behind a gateway: over QUIC and over HTTP
+    Quic,
 }
 
 #[derive(Serialize)]
@@ -65,6 +68,8 @@ struct Reports {
     connect: Option<connect::Report>,
     #[serde(skip_serializing_if = "Option::is_none")]
     expose: Option<expose::Report>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quic: Option<connect::Report>,
 }
 
 fn main() -> ExitCode {
@@ -96,10 +101,13 @@ fn run(args: Args) -> Result<()> {
     if asked(Which::Expose) {
         known.extend(expose::names(&places, &args));
     }
+    if asked(Which::Quic) {
+        known.extend(quic::names());
+    }
     places::check_names(&args.only, &known)?;
 
     let mut lost = false;
-    let mut reports = Reports { connect: None, expose: None };
+    let mut reports = Reports { connect: None, expose: None, quic: None };
     if asked(Which::Connect) {
         let report = connect::run(&places, &args)?;
         println!("== connect: a pipe, a bridge, a fast server on HTTP\n{}", report.text());
@@ -111,6 +119,12 @@ fn run(args: Args) -> Result<()> {
         println!("== expose: HTTP clients, a gateway, a fast server on stdio\n{}", report.text());
         lost |= report.contenders.iter().any(|summary| summary.name.starts_with("mcpwire") && summary.fault.is_some());
         reports.expose = Some(report);
+    }
+    if asked(Which::Quic) {
+        let report = quic::run(&places, &args)?;
+        println!("== quic: a pipe, a bridge, a gateway, a fast server on stdio\n{}", report.text());
+        lost |= report.contenders.iter().any(|summary| summary.name != quic::GO && summary.fault.is_some());
+        reports.quic = Some(report);
     }
     if let Some(file) = &args.json {
         write_json(file, &reports)?;

@@ -79,7 +79,7 @@ pub(super) struct Args {
     /// How long requests under way may still take when we are stopped
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
     drain: Duration,
-    /// Print the URL on stdout when it is ready
+    /// Print the URL on stdout when it is ready, that of HTTP before that of QUIC
     #[arg(long)]
     print_url: bool,
     #[command(flatten)]
@@ -160,21 +160,25 @@ impl Fronts {
         if let Some(path) = &args.unix {
             say(&format!("mcpwire: listening on unix:{}", path.display()));
         }
+        if let Some((_, address, options)) = &self.http {
+            let scheme = if options.tls.is_some() { "https" } else { "http" };
+            let url = format!("{scheme}://{address}{}", options.path);
+            say(&format!("mcpwire: listening on {url}"));
+            if let Some(token) = made_up {
+                say(&format!("mcpwire: clients must send the header Authorization: Bearer {token}"));
+            }
+            if !address.ip().is_loopback() && options.tls.is_none() {
+                say("mcpwire: anybody on the way can read along; --tls-cert and --tls-key make it https");
+            }
+            if args.print_url {
+                writeln!(io::stdout(), "{url}").context("cannot write to stdout")?;
+            }
+        }
         if let Some(quic) = &self.quic {
-            quic.announce(&args.quic);
-        }
-        let Some((_, address, options)) = &self.http else { return Ok(()) };
-        let scheme = if options.tls.is_some() { "https" } else { "http" };
-        let url = format!("{scheme}://{address}{}", options.path);
-        say(&format!("mcpwire: listening on {url}"));
-        if let Some(token) = made_up {
-            say(&format!("mcpwire: clients must send the header Authorization: Bearer {token}"));
-        }
-        if !address.ip().is_loopback() && options.tls.is_none() {
-            say("mcpwire: anybody on the way can read along; --tls-cert and --tls-key make it https");
-        }
-        if args.print_url {
-            writeln!(io::stdout(), "{url}").context("cannot write to stdout")?;
+            let url = quic.announce(&args.quic);
+            if args.print_url {
+                writeln!(io::stdout(), "{url}").context("cannot write to stdout")?;
+            }
         }
         Ok(())
     }

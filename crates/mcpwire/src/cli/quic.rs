@@ -89,7 +89,8 @@ async fn resolve(wanted: &Address) -> Result<SocketAddr> {
 }
 
 impl QuicFront {
-    pub(super) fn announce(&self, args: &QuicArgs) {
+    /// Tells people and orchestrators where we listen; gives the URL.
+    pub(super) fn announce(&self, args: &QuicArgs) -> String {
         say(&format!("mcpwire: listening on quic://{0} and quic+mcp://{0}", self.address));
         if args.allow_anonymous && !self.address.ip().is_loopback() {
             say("mcpwire: --allow-anonymous: anybody who reaches the port can call every tool");
@@ -97,6 +98,7 @@ impl QuicFront {
         if args.plugin {
             say(&format!("READY {}", self.address));
         }
+        format!("quic://{}", self.address)
     }
 
     /// Registers as a plugin; completes when the orchestrator says that it is over, or does not want us.
