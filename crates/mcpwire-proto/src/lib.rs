@@ -2,6 +2,8 @@
 //!
 //! Sockets, processes, clocks, threads and configuration are left to the `mcpwire` crate.
 
+pub mod conversation;
+pub mod era;
 pub mod error;
 pub mod failure;
 pub mod frame;

@@ -41,6 +41,11 @@ impl<T> Pending<T> {
         self.owed.get_mut(id)
     }
 
+    /// The id as its owner wrote it.
+    pub fn key(&self, id: &Id) -> Option<&Id> {
+        self.owed.get_key_value(id).map(|(key, _)| key)
+    }
+
     pub fn contains(&self, id: &Id) -> bool {
         self.owed.contains_key(id)
     }

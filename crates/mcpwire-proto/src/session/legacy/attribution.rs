@@ -34,24 +34,43 @@ impl Tokens {
 impl Session {
     pub(super) fn attribute(&self, lane: Lane, message: &Message) -> Lane {
         let Some(method) = message.method().filter(|_| lane == Lane::Unsorted) else { return lane };
+        if self.owed.iter().any(|(_, owed)| owed.listens())
+            && let Some(listen) = meta::subscription_id(message)
+        {
+            return Lane::Request(listen);
+        }
         let request = match &**method {
             method::PROGRESS => meta::progress_token(message).and_then(|token| self.tokens.0.get(&token)),
+            method::CANCELLED if self.is_stateless() => {
+                let id = meta::cancelled_request(message).and_then(|id| self.owed.key(&id));
+                return id.map_or(Lane::Main, |id| Lane::Request(id.clone()));
+            }
             method::TOOLS_LIST_CHANGED
             | method::PROMPTS_LIST_CHANGED
             | method::RESOURCES_LIST_CHANGED
             | method::RESOURCES_UPDATED => None,
-            _ => self.only_request(),
+            method::LOG_MESSAGE => self.only_request(wants_logs),
+            _ => self.only_request(|_| true),
         };
         request.map_or(Lane::Main, |id| Lane::Request(id.clone()))
     }
 
-    /// The client's one request that is under way.
-    fn only_request(&self) -> Option<&Id> {
-        let sent = self.owed.iter().filter(|(_, owed)| owed.to == Creditor::Client && !owed.held);
-        let mut sent = sent.map(|(id, _)| id);
+    /// The client's one request that is under way and fits. A listen has a stream of its own, and says what is on it.
+    fn only_request(&self, fits: impl Fn(&Message) -> bool) -> Option<&Id> {
+        let sent = self.owed.iter().filter(|(_, owed)| owed.to == Creditor::Client && !owed.held && !owed.listens());
+        let mut sent = sent.filter(|(_, owed)| fits(&owed.message)).map(|(id, _)| id);
         let first = sent.next()?;
         sent.next().is_none().then_some(first)
     }
+
+    fn is_stateless(&self) -> bool {
+        self.memory.initialize.is_none()
+    }
+}
+
+/// A stateless server logs only for requests that say they want it.
+fn wants_logs(request: &Message) -> bool {
+    meta::declared(request).is_none_or(|declared| declared.log_level.is_some())
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! One session-era conversation (2024-11-05 to 2025-11-25) through a bridge, and its recovery.
+//! One conversation through a bridge, and its recovery: a session of 2024-11-05 to 2025-11-25, or, with no handshake to
+//! replay, the requests of 2026-07-28.
 //!
 //! Messages, failures and `now` go in through `handle_*`; what is to be sent comes out of [`Session::poll_effect`].
 //! The client keeps one session for as long as it lives; the server's may be lost and made anew underneath it:
@@ -17,6 +18,7 @@
 //! [`Config::wait`]. What may have been executed is never sent again, unless its method only reads.
 
 mod attribution;
+mod listening;
 mod memory;
 mod recovery;
 mod server;
@@ -210,6 +212,16 @@ impl Session {
         }
     }
 
+    /// The version that the server answered `initialize` with.
+    pub fn version(&self) -> Option<&str> {
+        self.memory.version.as_deref()
+    }
+
+    /// Whether a request under this id is owed an answer.
+    pub fn knows(&self, id: &Id) -> bool {
+        self.owed.contains(id)
+    }
+
     /// What was last wrong with the server.
     pub fn trouble(&self) -> &str {
         &self.trouble
@@ -217,7 +229,7 @@ impl Session {
 
     /// How many answers the client still waits for.
     pub fn owed_to_client(&self) -> usize {
-        self.owed.iter().filter(|(_, owed)| owed.to == Creditor::Client).count()
+        self.owed.iter().filter(|(_, owed)| owed.to == Creditor::Client && !owed.listens()).count()
     }
 
     pub fn handle_client(&mut self, message: Message, now: Instant) {
@@ -350,6 +362,9 @@ impl Session {
     fn send_again(&mut self, id: &Id, now: Instant) {
         let mut deadline = self.config.timeout.map(|timeout| now + timeout);
         let Some(owed) = self.owed.entry(id) else { return };
+        if owed.listens() {
+            deadline = None;
+        }
         if owed.to == Creditor::Reopening {
             // Others wait for it.
             deadline = Some(now + self.config.wait);
@@ -365,6 +380,9 @@ impl Session {
     /// Answers everything that is still owed: nothing more will come from the server.
     pub fn abandon(&mut self, why: &str) {
         self.held.clear();
+        for id in self.owed.ids_where(Owed::listens) {
+            self.end_listen(&id);
+        }
         for id in self.owed.ids_where(|_| true) {
             self.fail(&id, Fault::Upstream(why.to_owned()));
         }
@@ -425,6 +443,11 @@ fn error_text(response: &Message) -> Option<String> {
 }
 
 impl Owed {
+    /// Whether this is a request that stays open for as long as both sides like.
+    fn listens(&self) -> bool {
+        self.message.is(method::LISTEN)
+    }
+
     fn new(message: Message, to: Creditor) -> Owed {
         Owed {
             message,

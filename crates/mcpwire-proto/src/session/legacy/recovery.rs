@@ -44,6 +44,8 @@ impl Session {
         // whenever it has started would keep us busy.
         if self.memory.initialize.is_some() && !matches!(self.state, State::Opening) {
             self.wait(why, Then::Reopen, now);
+        } else if self.memory.initialize.is_none() && !under_way.is_empty() {
+            self.wait(why, Then::Flush, now);
         }
         for id in under_way {
             self.request_failed(&id, Failure::Interrupted(why.to_owned()), now);
@@ -98,6 +100,11 @@ impl Session {
                 }
                 self.hold(message, now);
                 self.lose_session(&why, now);
+            }
+            Failure::Interrupted(why) if owed.listens() => {
+                tracing::info!(target: "bridge", "listening again: {why}");
+                self.listen_interrupted(id, now);
+                self.wait(&why, Then::Flush, now);
             }
             Failure::Interrupted(why) => {
                 owed.give_up = None;

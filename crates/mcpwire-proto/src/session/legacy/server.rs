@@ -18,6 +18,7 @@ impl Session {
                 let id = id.clone();
                 self.ask_client(id, packet);
             }
+            Kind::Notification { .. } if self.takes_acknowledgement(&packet) => {}
             Kind::Notification { .. } => self.effects.push_back(Effect::ToClient(packet)),
             Kind::Result { id } | Kind::Error { id: Some(id) } => match self.owed.settle(&id.clone()) {
                 Some((id, owed)) => self.answer(id, owed, packet, now),
@@ -86,7 +87,7 @@ impl Session {
 
     fn postpone_deadline(&mut self, id: &Id, now: Instant) {
         let timeout = self.config.timeout;
-        if let Some(owed) = self.owed.entry(id) {
+        if let Some(owed) = self.owed.entry(id).filter(|owed| !owed.listens()) {
             owed.deadline = timeout.map(|timeout| now + timeout);
         }
     }

@@ -1,0 +1,328 @@
+//! Everything one client says through a bridge, whatever its era and its server's.
+//!
+//! A client speaks the session era from `initialize` on, or the stateless era with requests that say so themselves; some
+//! do both on one connection, so there is a side for each. What the server speaks is found out by the first message
+//! of a side, in the way that costs a pair of equals nothing: the client's own words are tried first.
+
+mod session_side;
+mod stateless_side;
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use memchr::memmem;
+
+use self::session_side::SessionSide;
+use self::stateless_side::StatelessSide;
+use crate::message::split_batch;
+use crate::session::legacy::{self, Phase};
+use crate::version::{self, SESSION_ERA, STATELESS_ERA, V2025_11_25, V2026_07_28};
+use crate::{Failure, Fault, Kind, Message, Packet, Rejected, meta, method};
+
+/// One connection to the server; a conversation may need several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Upstream(pub u32);
+
+impl Upstream {
+    /// The one that is needed first. Who wants to save time opens it before it is asked for.
+    pub const FIRST: Upstream = Upstream(0);
+    const SECOND: Upstream = Upstream(1);
+    /// Numbers from here on are for the pool of sessions.
+    const POOL: u32 = 2;
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub enum Effect {
+    ToClient(Packet),
+    /// Connect to the server once more.
+    Open(Upstream),
+    ToServer(Upstream, Packet),
+    Close(Upstream),
+    /// Something was found out about the server that other conversations with it may use.
+    Learned(Known),
+}
+
+/// What is known of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Known {
+    /// Whether it opens sessions.
+    pub session: Option<bool>,
+    /// Whether it serves requests that stand for themselves.
+    pub stateless: Option<bool>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub relay: legacy::Config,
+    /// The version to speak with the server; otherwise it is found out.
+    pub protocol: Option<&'static str>,
+    pub known: Known,
+    /// The most sessions at once with a server that needs sessions, for clients that have none.
+    pub most_sessions: usize,
+    /// The most calls that wait for input at once, across the eras.
+    pub most_parked: usize,
+    /// How long they wait.
+    pub park_for: Duration,
+    /// How long a server may be silent to `server/discover` before `initialize` is tried, too.
+    pub probe_for: Duration,
+    /// Must be random where clients are not to be trusted.
+    pub key: [u8; 32],
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            relay: legacy::Config::default(),
+            protocol: None,
+            known: Known::default(),
+            most_sessions: 16,
+            most_parked: 256,
+            park_for: Duration::from_secs(300),
+            probe_for: Duration::from_secs(3),
+            key: [0; 32],
+        }
+    }
+}
+
+impl Config {
+    /// The version to speak with a server of the session era on our own account.
+    fn session_version(&self) -> &'static str {
+        self.protocol.filter(|version| SESSION_ERA.contains(version)).unwrap_or(V2025_11_25)
+    }
+
+    fn stateless_version(&self) -> &'static str {
+        self.protocol.filter(|version| STATELESS_ERA.contains(version)).unwrap_or(V2026_07_28)
+    }
+}
+
+/// One client's conversation with one server.
+#[derive(Debug)]
+pub struct Conversation {
+    config: Config,
+    known: Known,
+    session: SessionSide,
+    stateless: StatelessSide,
+    session_upstream: Upstream,
+    stateless_upstream: Upstream,
+    opened: BTreeSet<Upstream>,
+    effects: VecDeque<Effect>,
+    /// The server cannot be had any more.
+    over: bool,
+}
+
+impl Conversation {
+    pub fn new(config: Config) -> Conversation {
+        let known = match config.protocol {
+            Some(version) => {
+                let stateless = STATELESS_ERA.contains(&version);
+                Known { session: Some(!stateless), stateless: Some(stateless) }
+            }
+            None => config.known,
+        };
+        Conversation {
+            config,
+            known,
+            session: SessionSide::None,
+            stateless: StatelessSide::None,
+            session_upstream: Upstream::FIRST,
+            stateless_upstream: Upstream::FIRST,
+            opened: BTreeSet::new(),
+            effects: VecDeque::new(),
+            over: false,
+        }
+    }
+
+    /// The first upstream is open already.
+    pub fn opened_first(mut self) -> Conversation {
+        self.opened.insert(Upstream::FIRST);
+        self
+    }
+
+    /// The next thing to do, if any.
+    pub fn poll_effect(&mut self) -> Option<Effect> {
+        self.effects.pop_front()
+    }
+
+    /// When [`Conversation::handle_timeout`] wants to be called. Calling it early does no harm.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.session.poll_timeout().into_iter().chain(self.stateless.poll_timeout()).min()
+    }
+
+    /// How many answers the client still waits for.
+    pub fn owed_to_client(&self) -> usize {
+        self.session.owed_to_client() + self.stateless.owed_to_client()
+    }
+
+    /// Whether the server cannot be had any more: nothing will be answered from now on.
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+
+    pub fn phase(&self) -> Phase {
+        match self.session.phase() {
+            Phase::Idle => self.stateless.phase(),
+            phase => phase,
+        }
+    }
+
+    /// What was last wrong with the server.
+    pub fn trouble(&self) -> &str {
+        match self.session.trouble() {
+            "" => self.stateless.trouble(),
+            trouble => trouble,
+        }
+    }
+
+    pub fn handle_client(&mut self, message: Message, now: Instant) {
+        match message.kind() {
+            Kind::Request { method, .. } if stands_for_itself(&message) => {
+                if method.is_gone() {
+                    let fault = Fault::UnknownMethod(method.to_string());
+                    return self.tell_client(fault.to_message(message.id()));
+                }
+                self.stateless_client(message, now);
+            }
+            Kind::Notification { method } if self.stateless.is_some() => {
+                let cancels = *method == method::CANCELLED;
+                let stateless = match cancels.then(|| meta::cancelled_request(&message)).flatten() {
+                    Some(id) => self.stateless.knows(&id),
+                    None => !self.session.is_some(),
+                };
+                if stateless { self.stateless_client(message, now) } else { self.session_client(message, now) }
+            }
+            _ => self.session_client(message, now),
+        }
+    }
+
+    /// Several messages in one array: version 2025-03-26 has this, the others do not.
+    pub fn handle_client_batch(&mut self, text: &Bytes, now: Instant) {
+        let allowed = self.session.version().is_some_and(version::allows_batches);
+        match split_batch(text).filter(|parts| allowed && !parts.is_empty()) {
+            Some(parts) => {
+                for part in parts {
+                    match Message::parse(part) {
+                        Ok(message) => self.handle_client(message, now),
+                        Err(rejected) => self.handle_garbage(rejected),
+                    }
+                }
+            }
+            None => match Message::parse(text.clone()) {
+                Err(rejected) => self.handle_garbage(rejected),
+                Ok(message) => self.handle_client(message, now),
+            },
+        }
+    }
+
+    /// The client sent something that is no message.
+    pub fn handle_garbage(&mut self, Rejected { id, fault }: Rejected) {
+        tracing::warn!(target: "bridge", "the client sent no message: {fault}");
+        // An id that is under way belongs to the request that came first.
+        let id = id.filter(|id| !self.session.knows(id) && !self.stateless.knows(id));
+        self.tell_client(fault.to_message(id.as_ref()));
+    }
+
+    pub fn handle_server(&mut self, upstream: Upstream, packet: Packet, now: Instant) {
+        match self.side_of(upstream) {
+            Side::Session => self.session_server(packet, now),
+            Side::Stateless => self.stateless_server(upstream, packet, now),
+            Side::None => {}
+        }
+    }
+
+    /// A message did not get through.
+    pub fn handle_failed(&mut self, upstream: Upstream, message: Message, failure: Failure, now: Instant) {
+        match self.side_of(upstream) {
+            Side::Session => self.session_failed(message, failure, now),
+            Side::Stateless => self.stateless_failed(upstream, message, failure, now),
+            Side::None => {}
+        }
+    }
+
+    /// The server has forgotten our session, as a stream of it showed.
+    pub fn handle_session_lost(&mut self, upstream: Upstream, why: &str, now: Instant) {
+        match self.side_of(upstream) {
+            Side::Session => self.on_session_relay(now, |relay| relay.handle_session_lost(why, now)),
+            Side::Stateless => self.stateless_session_lost(upstream, why, now),
+            Side::None => {}
+        }
+    }
+
+    /// The server is gone, and everything it was working on with it.
+    pub fn handle_server_gone(&mut self, upstream: Upstream, why: &str, now: Instant) {
+        match self.side_of(upstream) {
+            Side::Session => self.on_session_relay(now, |relay| relay.handle_server_gone(why, now)),
+            Side::Stateless => self.stateless_gone(upstream, why, now),
+            Side::None => {}
+        }
+    }
+
+    /// A connection to the server is over for good.
+    pub fn handle_closed(&mut self, upstream: Upstream, why: &str, now: Instant) {
+        self.opened.remove(&upstream);
+        match self.side_of(upstream) {
+            Side::Stateless if self.close_pooled(upstream, why, now) => {}
+            Side::None => {}
+            _ => {
+                self.abandon(why, now);
+                self.over = true;
+            }
+        }
+    }
+
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.session_timeout(now);
+        self.stateless_timeout(now);
+    }
+
+    /// Answers everything that is still owed: nothing more will come from the server.
+    pub fn abandon(&mut self, why: &str, now: Instant) {
+        self.abandon_session(why, now);
+        self.abandon_stateless(why, now);
+    }
+
+    fn side_of(&self, upstream: Upstream) -> Side {
+        if self.session.is_some() && self.session_upstream == upstream {
+            Side::Session
+        } else if self.stateless.has(upstream) || (self.stateless.is_some() && self.stateless_upstream == upstream) {
+            Side::Stateless
+        } else {
+            Side::None
+        }
+    }
+
+    /// Sees to it that a side has a connection of its own.
+    fn open(&mut self, upstream: Upstream) {
+        if self.opened.insert(upstream) {
+            self.effects.push_back(Effect::Open(upstream));
+        }
+    }
+
+    fn learn(&mut self, change: impl FnOnce(&mut Known)) {
+        let before = self.known;
+        change(&mut self.known);
+        // What was laid down is not to be found out.
+        if self.known != before && self.config.protocol.is_none() {
+            self.effects.push_back(Effect::Learned(self.known));
+        }
+    }
+
+    fn tell_client(&mut self, message: Message) {
+        self.effects.push_back(Effect::ToClient(message.into()));
+    }
+}
+
+enum Side {
+    Session,
+    Stateless,
+    None,
+}
+
+/// Whether a request is of the stateless era. Most are told apart without being read.
+fn stands_for_itself(request: &Message) -> bool {
+    memmem::find(request.as_bytes(), b"protocolVersion").is_some() && meta::declared(request).is_some()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+//! The seam between the eras: clients and servers that share no handshake understand each other through here.
+//!
+//! Versions up to 2025-11-25 open a session with `initialize`; since 2026-07-28 every request stands for itself. Inside,
+//! requests have the stateless shape, and each side that is of the session era has a machine that adapts it:
+//!
+//! ```text
+//!   stateless client ──────────────┐             ┌──► Relay ───────────► stateless server
+//!                                  ├─ stateless ─┤
+//!   session client ──► OldClient ──┘             └──► OldServer ───────► session server
+//!                                                     (a pool of Relays)
+//!   session client ──────────────────► Relay ──────────────────────────► session server
+//! ```
+//!
+//! Equal eras are joined by a [`Relay`](crate::session::legacy::Session) alone, which passes payloads byte for byte.
+//! Which it is, the [`Conversation`](crate::conversation::Conversation) finds out.
+
+mod old_client;
+mod old_server;
+mod translate;
+
+pub(crate) use old_client::{OldClient, Out};
+pub(crate) use old_server::{Config as OldServerConfig, OldServer, Seat, Sort, opener};
+
+use crate::{Id, Kind, Message, Object, code, method};
+
+/// How versions of the protocol open a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Era {
+    /// With `initialize`: 2024-11-05 to 2025-11-25.
+    Session,
+    /// Not at all, every request stands for itself: 2026-07-28.
+    Stateless,
+}
+
+/// What the answer to `server/discover` tells of the server (2026-07-28, stdio, Backward Compatibility). An error that a
+/// session-era server may give, whatever its code, says that it is one.
+pub fn era_by(answer: &Message) -> Era {
+    let stateless = match answer.kind() {
+        Kind::Result { .. } => {
+            answer.payload().and_then(Object::parse).is_some_and(|result| result.get("supportedVersions").is_some())
+        }
+        _ => answer.read::<translate::ErrorObject<'_>>().is_some_and(|error| code::is_modern(error.code)),
+    };
+    if stateless { Era::Stateless } else { Era::Session }
+}
+
+/// A `server/discover` on behalf of a client that sent `initialize`.
+pub(crate) fn discover_for(id: &Id, initialize: &Message, version: &'static str) -> Message {
+    translate::Identity::of(initialize, version).sign(&Message::request(id, method::DISCOVER, None), None)
+}
+
+/// A `server/discover` on behalf of a client that sent another stateless request.
+pub(crate) fn discover_like(id: &Id, request: &Message) -> Message {
+    let params = request.payload().and_then(Object::parse).unwrap_or_default();
+    let mut meta = params.object("_meta").unwrap_or_default();
+    meta.remove("progressToken");
+    Message::request(id, method::DISCOVER, Some(&format!(r#"{{"_meta":{meta}}}"#)))
+}

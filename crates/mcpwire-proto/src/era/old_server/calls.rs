@@ -1,0 +1,252 @@
+//! Requests that are with the server, and what it says while it works on them.
+
+use std::time::Instant;
+
+use super::OldServer;
+use super::seats::Whose;
+use crate::conversation::Upstream;
+use crate::era::translate;
+use crate::method::{self, Method};
+use crate::version::ALL;
+use crate::{Fault, Id, Kind, Lane, Message, Object, Packet, meta};
+
+/// The levels of log messages, from the least to the most severe.
+const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
+/// A request of the client's that is with the server.
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    pub upstream: Upstream,
+    /// Under which id the server knows it.
+    pub id: Id,
+    pub method: Method,
+    /// As the client first sent it.
+    pub request: Message,
+    /// The token that the server puts on progress, and the one that the client expects.
+    pub server_token: Option<Id>,
+    pub client_token: Option<Id>,
+    /// The least severe log message that the client wants.
+    pub log_level: Option<usize>,
+}
+
+impl OldServer {
+    /// Serves a request in a session that is open.
+    pub(super) fn start(&mut self, upstream: Upstream, request: &Message, now: Instant) {
+        let (Some(id), Some(method)) = (request.id().cloned(), request.method().cloned()) else { return };
+        match &*method {
+            method::DISCOVER => {
+                let Some(seat) = self.seat(upstream) else { return };
+                let result = translate::discover_result(&id, &seat.server(), &ALL);
+                self.tell(&id, result);
+            }
+            method::LISTEN => self.listen(upstream, request, now),
+            _ => self.call(upstream, id, method, request, now),
+        }
+    }
+
+    fn call(&mut self, upstream: Upstream, id: Id, method: Method, request: &Message, now: Instant) {
+        let level = meta::declared(request).and_then(|declared| declared.log_level).map(|level| level.into_owned());
+        if let Some(level) = &level {
+            self.set_level(upstream, level, now);
+        }
+        let Some(seat) = self.seats.iter().find(|seat| seat.upstream == upstream) else { return };
+        let server_id = if seat.under_way.contains_key(&id) { self.fresh_id() } else { id.clone() };
+        let token = meta::progress_token(request);
+        let call = Call {
+            upstream,
+            id: server_id.clone(),
+            method,
+            request: request.clone(),
+            server_token: token.clone(),
+            client_token: token,
+            log_level: level.and_then(|level| LEVELS.iter().position(|known| *known == level)),
+        };
+        self.calls.insert(id.clone(), call);
+        let message = translate::unsigned(request);
+        let message = if server_id == id { message } else { message.with_id(&server_id) };
+        if let Some(seat) = self.seat(upstream) {
+            seat.under_way.insert(server_id, Whose::Call(id));
+        }
+        self.on_relay(upstream, now, |relay| relay.handle_client(message, now));
+    }
+
+    /// Brings the session's log level to what a request wants.
+    fn set_level(&mut self, upstream: Upstream, level: &str, now: Instant) {
+        let id = self.fresh_id();
+        let Some(seat) = self.seat(upstream) else { return };
+        if seat.log_level.as_deref() == Some(level) || !seat.server_has("logging", None) || !LEVELS.contains(&level) {
+            return;
+        }
+        seat.log_level = Some(level.to_owned());
+        seat.under_way.insert(id.clone(), Whose::Nobody);
+        let params = format!(r#"{{"level":"{level}"}}"#);
+        let request = Message::request(&id, method::LOGGING_SET_LEVEL, Some(&params));
+        self.on_relay(upstream, now, |relay| relay.handle_client(request, now));
+    }
+
+    /// What the relay of a session has for its client, which is us.
+    pub(super) fn heard(&mut self, upstream: Upstream, packet: Packet, now: Instant) {
+        let Packet { lane, message } = packet;
+        match message.kind() {
+            Kind::Result { id } | Kind::Error { id: Some(id) } => {
+                if !self.opens(upstream, &message, now) {
+                    self.answered(upstream, &id.clone(), &message, now);
+                }
+            }
+            Kind::Request { id, method } => self.asked(upstream, &lane, &id.clone(), &method.clone(), &message, now),
+            Kind::Notification { method } => match &**method {
+                method::PROGRESS => self.pass_progress(upstream, &lane, message),
+                method::LOG_MESSAGE => self.pass_log(upstream, &lane, message),
+                method::CANCELLED => self.question_withdrawn(&message),
+                method::TOOLS_LIST_CHANGED
+                | method::PROMPTS_LIST_CHANGED
+                | method::RESOURCES_LIST_CHANGED
+                | method::RESOURCES_UPDATED => self.publish(upstream, &message),
+                // There is no way to tell, and no need to: the client retries when its user is done.
+                method::ELICITATION_COMPLETE => {}
+                _ => self.pass_other(upstream, &lane, message),
+            },
+            Kind::Error { id: None } => tracing::warn!(target: "era", "the server reports an error of no request"),
+        }
+    }
+
+    fn answered(&mut self, upstream: Upstream, server_id: &Id, answer: &Message, now: Instant) {
+        let Some(seat) = self.seat(upstream) else { return };
+        let info = seat.server_info();
+        match seat.under_way.remove(server_id) {
+            Some(Whose::Call(id)) => {
+                let Some(call) = self.calls.remove(&id) else { return };
+                let answer = in_new_words(answer, &call.method, info.as_deref());
+                self.tell(&id, answer.with_id(&id));
+            }
+            Some(Whose::Parked(number)) => {
+                // It did not wait for the input after all; the retry will have it.
+                if let Some(parked) = self.parked.get_mut(&number) {
+                    parked.answer = Some(in_new_words(answer, &parked.call.method, info.as_deref()));
+                }
+            }
+            Some(Whose::Subscribe { listen, uri }) => {
+                let granted = matches!(answer.kind(), Kind::Result { .. });
+                self.subscribed(upstream, &listen, &uri, granted);
+            }
+            Some(Whose::Nobody) | None => {}
+        }
+        self.touch(upstream, now);
+        self.seat_waiting(now);
+    }
+
+    /// Tells the server to stop; nothing more is said of the call.
+    pub(super) fn cancel_upstream(&mut self, call: &Call, now: Instant) {
+        let (upstream, id) = (call.upstream, call.id.clone());
+        let params = format!(r#"{{"requestId":{id}}}"#);
+        let cancelled = Message::notification(method::CANCELLED, Some(&params));
+        if let Some(seat) = self.seat(upstream) {
+            seat.under_way.remove(&id);
+        }
+        self.on_relay(upstream, now, |relay| relay.handle_client(cancelled, now));
+        self.touch(upstream, now);
+    }
+
+    fn pass_progress(&mut self, upstream: Upstream, lane: &Lane, message: Message) {
+        let token = meta::progress_token(&message);
+        let belongs = |call: &Call| call.upstream == upstream && token.is_some() && call.server_token == token;
+        let found = match self.call_on(upstream, lane) {
+            Some((id, call)) if belongs(call) => Some((id, call)),
+            _ => self.calls.iter().find(|(_, call)| belongs(call)),
+        };
+        // A call that waits for its retry has nobody who listens.
+        let Some((id, client_token)) = found.and_then(|(id, call)| Some((id.clone(), call.client_token.clone()?)))
+        else {
+            return;
+        };
+        let message = if token.as_ref() == Some(&client_token) {
+            message
+        } else {
+            meta::with_progress_token(&message, &client_token)
+        };
+        self.tell(&id, message);
+    }
+
+    /// A log message goes to the request that asked for such, if it is clear which.
+    fn pass_log(&mut self, upstream: Upstream, lane: &Lane, message: Message) {
+        let level = message.payload().and_then(Object::parse).and_then(|params| params.string("level"));
+        let Some(level) = level.and_then(|level| LEVELS.iter().position(|known| *known == level)) else { return };
+        let wants = |call: &Call| call.log_level.is_some_and(|least| least <= level);
+        let id = match self.call_on(upstream, lane) {
+            Some((id, call)) => Some(id.clone()).filter(|_| wants(call)),
+            None => self.only_call(upstream, wants),
+        };
+        if let Some(id) = id {
+            self.tell(&id, message);
+        }
+    }
+
+    fn pass_other(&mut self, upstream: Upstream, lane: &Lane, message: Message) {
+        let id = match self.call_on(upstream, lane) {
+            Some((id, _)) => Some(id.clone()),
+            None => self.only_call(upstream, |_| true),
+        };
+        match id {
+            Some(id) => self.tell(&id, message),
+            None => tracing::debug!(target: "era", "dropped {message}: it belongs to no request"),
+        }
+    }
+
+    /// The call whose stream a message came on.
+    fn call_on(&self, upstream: Upstream, lane: &Lane) -> Option<(&Id, &Call)> {
+        let Lane::Request(server_id) = lane else { return None };
+        let seat = self.seats.iter().find(|seat| seat.upstream == upstream)?;
+        match seat.under_way.get(server_id)? {
+            Whose::Call(id) => self.calls.get_key_value(id),
+            _ => None,
+        }
+    }
+
+    fn only_call(&self, upstream: Upstream, fits: impl Fn(&Call) -> bool) -> Option<Id> {
+        let mut calls = self.calls.iter().filter(|(_, call)| call.upstream == upstream && fits(call));
+        let (id, _) = calls.next()?;
+        calls.next().is_none().then(|| id.clone())
+    }
+
+    /// A question of the server's: which call is it for?
+    fn asked(&mut self, upstream: Upstream, lane: &Lane, id: &Id, method: &Method, question: &Message, now: Instant) {
+        if *method == method::PING {
+            return self.answer_server(upstream, Message::result(id, "{}"), now);
+        }
+        if !translate::is_question(method) {
+            let fault = Fault::UnknownMethod(method.to_string());
+            return self.answer_server(upstream, fault.to_message(Some(id)), now);
+        }
+        match self.asks(upstream, lane) {
+            Some(Whose::Call(call)) => self.park(&call, id, question, now),
+            Some(Whose::Parked(number)) => self.ask_more(number, id, question),
+            _ => {
+                let fault = Fault::Upstream("the client can only be asked during one call that it is clear for".into());
+                self.answer_server(upstream, fault.to_message(Some(id)), now);
+            }
+        }
+    }
+
+    fn asks(&self, upstream: Upstream, lane: &Lane) -> Option<Whose> {
+        let seat = self.seats.iter().find(|seat| seat.upstream == upstream)?;
+        if let Lane::Request(server_id) = lane
+            && let Some(whose) = seat.under_way.get(server_id).filter(|whose| self.may_be_asked(whose))
+        {
+            return Some(whose.clone());
+        }
+        let mut candidates = seat.under_way.values().filter(|whose| self.may_be_asked(whose));
+        let first = candidates.next()?;
+        candidates.next().is_none().then(|| first.clone())
+    }
+
+    pub(super) fn answer_server(&mut self, upstream: Upstream, answer: Message, now: Instant) {
+        self.on_relay(upstream, now, |relay| relay.handle_client(answer, now));
+    }
+}
+
+fn in_new_words(answer: &Message, method: &Method, server_info: Option<&str>) -> Message {
+    match answer.kind() {
+        Kind::Error { .. } => translate::stateless_error(answer),
+        _ => translate::complete(answer, method, server_info),
+    }
+}

@@ -1,0 +1,246 @@
+//! A session-era server, so that stateless clients take it for one of their own.
+//!
+//! Requests are served in sessions from a pool: one for each sort of client, and, where the server's transport cannot tell
+//! to which call a question belongs, one for each call that may be asked something. A question of the server's cannot
+//! be sent to a stateless client: its call is *parked*, answered with `input_required`, and goes on when it is retried.
+//!
+//! ```text
+//!                  ┌───────────────── answered ◄────────────────────┐
+//!   request ──► Call (active) ──► the server asks ──► Parked ──► retried
+//!                  ▲                                    │ too late: question and call are cancelled
+//!                  └────────── Call (active) ◄──────────┘
+//! ```
+
+mod calls;
+mod listens;
+mod parked;
+mod seal;
+mod seats;
+
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+pub(crate) use self::seats::{Seat, Sort, opener};
+
+use self::calls::Call;
+use self::listens::Listen;
+use self::parked::Parked;
+use self::seal::Seal;
+use crate::conversation::{Effect, Upstream};
+use crate::method::{self, Method};
+use crate::session::legacy::{Config as RelayConfig, Phase};
+use crate::version::{ALL, STATELESS_ERA};
+use crate::{Failure, Fault, Id, Lane, Message, Object, Packet, meta};
+
+#[derive(Debug, Clone)]
+pub(crate) struct Config {
+    pub relay: RelayConfig,
+    /// The version offered to the server.
+    pub version: &'static str,
+    /// The most sessions with the server at once.
+    pub most_sessions: usize,
+    /// The most calls that wait for input at once.
+    pub most_parked: usize,
+    /// How long a call waits for its retry.
+    pub park_for: Duration,
+    /// For the seal on what clients bring back.
+    pub key: [u8; 32],
+}
+
+#[derive(Debug)]
+pub(crate) struct OldServer {
+    config: Config,
+    seats: Vec<Seat>,
+    /// Requests that are with the server, by the client's ids.
+    calls: HashMap<Id, Call>,
+    parked: HashMap<u64, Parked>,
+    listens: HashMap<Id, Listen>,
+    /// Calls that wait for a session of their own, and until when.
+    waiting: VecDeque<(Message, Instant)>,
+    seal: Seal,
+    next_upstream: u32,
+    next_id: u64,
+    /// The server refused a session: it may not be of this era any more.
+    refused: bool,
+    out: VecDeque<Effect>,
+}
+
+impl OldServer {
+    /// `first_upstream` and those after it are ours to open.
+    pub(crate) fn new(config: Config, first_upstream: u32, now: Instant) -> OldServer {
+        let seal = Seal::new(&config.key, now);
+        OldServer {
+            config,
+            seats: Vec::new(),
+            calls: HashMap::new(),
+            parked: HashMap::new(),
+            listens: HashMap::new(),
+            waiting: VecDeque::new(),
+            seal,
+            next_upstream: first_upstream,
+            next_id: 0,
+            refused: false,
+            out: VecDeque::new(),
+        }
+    }
+
+    pub(crate) fn poll(&mut self) -> Option<Effect> {
+        self.out.pop_front()
+    }
+
+    /// Whether the server refused a session since this was last asked.
+    pub(crate) fn take_refused(&mut self) -> bool {
+        std::mem::take(&mut self.refused)
+    }
+
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        let relays = self.seats.iter().filter_map(|seat| seat.relay.poll_timeout());
+        let parked = self.parked.values().map(|parked| parked.until);
+        let waiting = self.waiting.iter().map(|(_, until)| *until);
+        let idle = self.seats.iter().filter_map(|seat| self.retires_at(seat));
+        relays.chain(parked).chain(waiting).chain(idle).min()
+    }
+
+    pub(crate) fn owed_to_client(&self) -> usize {
+        self.calls.len() + self.waiting.len() + self.seats.iter().map(Seat::backlog).sum::<usize>()
+    }
+
+    pub(crate) fn phase(&self) -> Phase {
+        self.seats.first().map_or(Phase::Idle, |seat| seat.relay.phase())
+    }
+
+    pub(crate) fn trouble(&self) -> &str {
+        self.seats.first().map_or("", |seat| seat.relay.trouble())
+    }
+
+    pub(crate) fn knows(&self, id: &Id) -> bool {
+        self.calls.contains_key(id)
+            || self.listens.contains_key(id)
+            || self.waiting.iter().any(|(message, _)| message.id() == Some(id))
+            || self.seats.iter().any(|seat| seat.awaits(id))
+    }
+
+    /// Whether nobody waits for anything.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.owed_to_client() == 0 && self.listens.is_empty() && self.parked.is_empty()
+    }
+
+    pub(crate) fn has(&self, upstream: Upstream) -> bool {
+        self.seats.iter().any(|seat| seat.upstream == upstream)
+    }
+
+    pub(crate) fn handle_request(&mut self, request: Message, now: Instant) {
+        let Some(id) = request.id().cloned() else { return };
+        if let Err(fault) = self.check(&id, &request) {
+            let id = Some(&id).filter(|_| !matches!(fault, Fault::Shape(_)));
+            return self.tell_client(fault.to_message(id));
+        }
+        let may_ask = request.method().is_some_and(Method::may_ask);
+        let state = request.payload().and_then(Object::parse).filter(|_| may_ask);
+        match state.and_then(|params| params.string("requestState")) {
+            Some(state) => self.resume(&id, &request, &state, now),
+            None => self.place(request, now),
+        }
+    }
+
+    fn check(&self, id: &Id, request: &Message) -> Result<(), Fault> {
+        if self.knows(id) {
+            return Err(Fault::Shape(format!("expected a new request id, came {id}, which is still in use")));
+        }
+        let declared = meta::declared(request).unwrap_or_default();
+        let version = declared.version.unwrap_or_default();
+        if !STATELESS_ERA.contains(&&*version) {
+            return Err(Fault::Version { requested: version.into_owned(), supported: &ALL });
+        }
+        if declared.capabilities.is_none_or(|capabilities| Object::parse(capabilities.get()).is_none()) {
+            return Err(Fault::Params(format!("expected _meta to hold {}", meta::key::CLIENT_CAPABILITIES)));
+        }
+        match request.method() {
+            Some(method) if method.is_gone() => Err(Fault::UnknownMethod(method.to_string())),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn handle_notification(&mut self, notification: &Message, now: Instant) {
+        if !notification.is(method::CANCELLED) {
+            return tracing::debug!(target: "era", "dropped {notification}: it belongs to no session");
+        }
+        let Some(id) = meta::cancelled_request(notification) else { return };
+        self.waiting.retain(|(message, _)| message.id() != Some(&id));
+        self.seats.iter_mut().for_each(|seat| seat.forget(&id));
+        if self.listens.contains_key(&id) {
+            self.end_listen(&id, now);
+        } else if let Some(call) = self.calls.remove(&id) {
+            self.cancel_upstream(&call, now);
+        }
+        self.seat_waiting(now);
+    }
+
+    pub(crate) fn handle_server(&mut self, upstream: Upstream, packet: Packet, now: Instant) {
+        self.on_relay(upstream, now, |relay| relay.handle_server(packet, now));
+    }
+
+    pub(crate) fn handle_failed(&mut self, upstream: Upstream, message: Message, failure: Failure, now: Instant) {
+        self.on_relay(upstream, now, |relay| relay.handle_failed(message, failure, now));
+    }
+
+    pub(crate) fn handle_session_lost(&mut self, upstream: Upstream, why: &str, now: Instant) {
+        self.on_relay(upstream, now, |relay| relay.handle_session_lost(why, now));
+    }
+
+    pub(crate) fn handle_server_gone(&mut self, upstream: Upstream, why: &str, now: Instant) {
+        self.on_relay(upstream, now, |relay| relay.handle_server_gone(why, now));
+    }
+
+    /// The connection is over and will not come back.
+    pub(crate) fn handle_closed(&mut self, upstream: Upstream, why: &str, now: Instant) {
+        self.on_relay(upstream, now, |relay| relay.abandon(why));
+        self.drop_seat(upstream, why);
+        self.seat_waiting(now);
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        for upstream in self.seats.iter().map(|seat| seat.upstream).collect::<Vec<_>>() {
+            self.on_relay(upstream, now, |relay| relay.handle_timeout(now));
+        }
+        self.expire_parked(now);
+        self.retire_seats(now);
+        self.seat_waiting(now);
+    }
+
+    /// Answers everything that is still owed: nothing more will come from the server.
+    pub(crate) fn abandon(&mut self, why: &str, now: Instant) {
+        for (message, _) in std::mem::take(&mut self.waiting) {
+            self.refuse(&message, why);
+        }
+        for upstream in self.seats.iter().map(|seat| seat.upstream).collect::<Vec<_>>() {
+            self.on_relay(upstream, now, |relay| relay.abandon(why));
+        }
+        for mut seat in std::mem::take(&mut self.seats) {
+            seat.take_backlog().iter().for_each(|message| self.refuse(message, why));
+        }
+        for id in self.listens.keys().cloned().collect::<Vec<_>>() {
+            self.listens.remove(&id);
+            self.tell(&id, listens::ended(&id));
+        }
+    }
+
+    fn refuse(&mut self, request: &Message, why: &str) {
+        if let Some(id) = request.id() {
+            self.tell(id, Fault::Upstream(why.to_owned()).to_message(Some(id)));
+        }
+    }
+
+    fn tell(&mut self, id: &Id, message: Message) {
+        self.out.push_back(Effect::ToClient(Packet { lane: Lane::Request(id.clone()), message }));
+    }
+
+    fn tell_client(&mut self, message: Message) {
+        self.out.push_back(Effect::ToClient(message.into()));
+    }
+
+    fn fresh_id(&mut self) -> Id {
+        self.next_id += 1;
+        Id::from(format!("mcpwire-era-{}", self.next_id).as_str())
+    }
+}

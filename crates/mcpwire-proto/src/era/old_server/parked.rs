@@ -1,0 +1,180 @@
+//! Calls that wait for input: the server asked, the client was told so, and its retry is awaited.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use super::OldServer;
+use super::calls::Call;
+use super::seal::{self, Slip};
+use super::seats::Whose;
+use crate::conversation::Upstream;
+use crate::era::translate;
+use crate::method::{self, Method};
+use crate::object::quoted;
+use crate::{Fault, Id, Message, Object, meta};
+
+/// The most questions that one call may have open.
+const MOST_QUESTIONS: usize = 100;
+
+#[derive(Debug)]
+pub(super) struct Parked {
+    pub call: Call,
+    pub until: Instant,
+    /// What the server wants to know, by the names that the client sees.
+    questions: BTreeMap<String, Question>,
+    next_question: u32,
+    /// The server's last word, if it came before the client's.
+    pub answer: Option<Message>,
+}
+
+#[derive(Debug)]
+struct Question {
+    /// The id under which the server awaits the answer.
+    id: Id,
+    method: Method,
+    /// As it stands in `inputRequests`.
+    text: String,
+}
+
+impl Parked {
+    fn add(&mut self, id: &Id, question: &Message) {
+        self.next_question += 1;
+        let method = question.method().cloned().unwrap_or_else(|| Method::from(""));
+        let question = Question { id: id.clone(), method, text: translate::input_request(question) };
+        self.questions.insert(format!("question-{}", self.next_question), question);
+    }
+
+    /// The result that asks the client for what the server wants to know.
+    fn input_required(&self, id: &Id, slip: &str, server_info: Option<&str>) -> Message {
+        let questions: Vec<_> =
+            self.questions.iter().map(|(key, question)| format!("{}:{}", quoted(key), question.text)).collect();
+        let mut result = Object::new();
+        result.set("resultType", r#""input_required""#);
+        result.set("inputRequests", format!("{{{}}}", questions.join(",")));
+        result.set("requestState", quoted(slip));
+        if let Some(info) = server_info {
+            result.set("_meta", format!("{{{}:{info}}}", quoted(meta::key::SERVER_INFO)));
+        }
+        Message::result(id, &result.to_string())
+    }
+}
+
+impl OldServer {
+    /// The server asks something during a call: the call is put aside and its client asked.
+    pub(super) fn park(&mut self, call_id: &Id, question_id: &Id, question: &Message, now: Instant) {
+        let most = self.config.most_parked;
+        let Some(call) = self.calls.get(call_id) else { return };
+        let upstream = call.upstream;
+        if self.parked.len() >= most {
+            let fault = Fault::Upstream(format!("too many calls wait for input: {most}"));
+            return self.answer_server(upstream, fault.to_message(Some(question_id)), now);
+        }
+        let Some(call) = self.calls.remove(call_id) else { return };
+        let number = self.seal.next_number();
+        if let Some(seat) = self.seat(upstream) {
+            seat.under_way.insert(call.id.clone(), Whose::Parked(number));
+        }
+        let until = now + self.config.park_for;
+        let mut parked = Parked { call, until, questions: BTreeMap::new(), next_question: 0, answer: None };
+        parked.add(question_id, question);
+        self.parked.insert(number, parked);
+        self.ask(number, call_id);
+    }
+
+    /// Answers a request of the client's with what is to be asked.
+    fn ask(&mut self, number: u64, id: &Id) {
+        let Some(parked) = self.parked.get(&number) else { return };
+        let slip = Slip { number, until: parked.until, request: seal::digest(&parked.call.request) };
+        let slip = self.seal.close(&slip);
+        let info = self.seats.iter().find(|seat| seat.upstream == parked.call.upstream);
+        let info = info.and_then(|seat| seat.server_info());
+        let result = parked.input_required(id, &slip, info.as_deref());
+        self.tell(id, result);
+    }
+
+    /// The server asks more while the client is busy with the first question: the retry will hear of it.
+    pub(super) fn ask_more(&mut self, number: u64, question_id: &Id, question: &Message) {
+        if let Some(parked) = self.parked.get_mut(&number).filter(|parked| parked.questions.len() < MOST_QUESTIONS) {
+            parked.add(question_id, question);
+        }
+    }
+
+    /// The server does not want to know any more.
+    pub(super) fn question_withdrawn(&mut self, notification: &Message) {
+        let Some(id) = meta::cancelled_request(notification) else { return };
+        for parked in self.parked.values_mut() {
+            parked.questions.retain(|_, question| question.id != id);
+        }
+    }
+
+    /// A retry: what the client found out goes to the server, and the call goes on under the new id.
+    pub(super) fn resume(&mut self, id: &Id, request: &Message, slip: &str, now: Instant) {
+        let digest = seal::digest(request);
+        let opened = self.seal.open(slip, now).filter(|slip| slip.request == digest);
+        let known = opened.filter(|slip| self.parked.contains_key(&slip.number));
+        let Some(Slip { number, .. }) = known else {
+            let fault = Fault::Params("requestState is not known here, is not for this request, or is too old".into());
+            return self.tell(id, fault.to_message(Some(id)));
+        };
+        for (upstream, answer) in self.take_answers(number, request) {
+            self.answer_server(upstream, answer, now);
+        }
+        let Some(parked) = self.parked.get_mut(&number) else { return };
+        parked.until = now + self.config.park_for;
+        if let Some(answer) = parked.answer.take() {
+            self.parked.remove(&number);
+            self.tell(id, answer.with_id(id));
+        } else if parked.questions.is_empty() {
+            self.unpark(number, id, request);
+        } else {
+            self.ask(number, id);
+        }
+        self.seat_waiting(now);
+    }
+
+    /// The answers that a retry brings, as the server awaits them.
+    fn take_answers(&mut self, number: u64, request: &Message) -> Vec<(Upstream, Message)> {
+        let params = request.payload().and_then(Object::parse).unwrap_or_default();
+        let responses = params.object("inputResponses").unwrap_or_default();
+        let Some(parked) = self.parked.get_mut(&number) else { return Vec::new() };
+        let upstream = parked.call.upstream;
+        let mut answers = Vec::new();
+        parked.questions.retain(|key, question| match responses.get(key) {
+            Some(response) => {
+                answers.push((upstream, Message::result(&question.id, response)));
+                false
+            }
+            None => true,
+        });
+        answers
+    }
+
+    fn unpark(&mut self, number: u64, id: &Id, request: &Message) {
+        let Some(Parked { mut call, .. }) = self.parked.remove(&number) else { return };
+        call.client_token = meta::progress_token(request);
+        if let Some(seat) = self.seat(call.upstream) {
+            seat.under_way.insert(call.id.clone(), Whose::Call(id.clone()));
+        }
+        self.calls.insert(id.clone(), call);
+    }
+
+    /// Clients need not retry. Then the server is told so, and its session is free again.
+    pub(super) fn expire_parked(&mut self, now: Instant) {
+        let late: Vec<u64> =
+            self.parked.iter().filter(|(_, parked)| parked.until <= now).map(|(number, _)| *number).collect();
+        for number in late {
+            let Some(parked) = self.parked.remove(&number) else { continue };
+            for question in parked.questions.into_values() {
+                let answer = if question.method == method::ELICITATION_CREATE {
+                    Message::result(&question.id, r#"{"action":"cancel"}"#)
+                } else {
+                    Fault::Upstream("the client did not come back with an answer".into()).to_message(Some(&question.id))
+                };
+                self.answer_server(parked.call.upstream, answer, now);
+            }
+            if parked.answer.is_none() {
+                self.cancel_upstream(&parked.call, now);
+            }
+        }
+    }
+}

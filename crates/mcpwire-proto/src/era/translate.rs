@@ -1,0 +1,273 @@
+//! Single messages, said the way of the other era. Who needs which is left to the machines beside this file.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::meta::key;
+use crate::method::{self, Method};
+use crate::object::quoted;
+use crate::version::{SESSION_ERA, V2025_11_25};
+use crate::{Id, Message, Object, code};
+
+/// The extension whose session-era form is another one. It is withheld across the seam.
+const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
+/// What a session-era client said of itself in `initialize`, which every stateless request has to say.
+#[derive(Debug, Clone)]
+pub(super) struct Identity {
+    pub version: &'static str,
+    info: Option<String>,
+    capabilities: String,
+}
+
+impl Identity {
+    pub(super) fn of(initialize: &Message, version: &'static str) -> Identity {
+        let params = initialize.payload().and_then(Object::parse).unwrap_or_default();
+        let capabilities = params.object("capabilities").map(without_tasks).unwrap_or_default();
+        Identity { version, info: params.get("clientInfo").map(str::to_owned), capabilities: capabilities.to_string() }
+    }
+
+    /// The same request as one that stands for itself.
+    pub(super) fn sign(&self, request: &Message, log_level: Option<&str>) -> Message {
+        let mut params = request.payload().and_then(Object::parse).unwrap_or_default();
+        let meta = {
+            let mut meta = params.object("_meta").unwrap_or_default();
+            meta.set(key::PROTOCOL_VERSION, quoted(self.version));
+            if let Some(info) = &self.info {
+                meta.set(key::CLIENT_INFO, info);
+            }
+            meta.set(key::CLIENT_CAPABILITIES, &self.capabilities);
+            if let Some(level) = log_level {
+                meta.set(key::LOG_LEVEL, quoted(level));
+            }
+            meta.to_string()
+        };
+        params.set("_meta", meta);
+        request.with_payload(&params.to_string())
+    }
+}
+
+/// A stateless request as a session-era server takes it: without what its sender says of itself.
+pub(super) fn unsigned(request: &Message) -> Message {
+    let Some(mut params) = request.payload().and_then(Object::parse) else { return request.clone() };
+    params.remove("inputResponses");
+    params.remove("requestState");
+    if let Some(mut meta) = params.object("_meta") {
+        for name in [key::PROTOCOL_VERSION, key::CLIENT_INFO, key::CLIENT_CAPABILITIES, key::LOG_LEVEL] {
+            meta.remove(name);
+        }
+        let rest = (!meta.is_empty()).then(|| meta.to_string());
+        match rest {
+            Some(rest) => params.set("_meta", rest),
+            None => params.remove("_meta"),
+        }
+    }
+    request.with_payload(&params.to_string())
+}
+
+/// The `initialize` that opens a session for a stateless client.
+pub(super) fn initialize(id: &Id, version: &str, info: Option<&str>, capabilities: &str) -> Message {
+    let capabilities = Object::parse(capabilities).map(without_tasks).unwrap_or_default();
+    let info = info.unwrap_or(r#"{"name":"mcpwire","version":"0"}"#);
+    let params =
+        format!(r#"{{"protocolVersion":{},"capabilities":{capabilities},"clientInfo":{info}}}"#, quoted(version));
+    Message::request(id, method::INITIALIZE, Some(&params))
+}
+
+/// What `server/discover` told, as the answer to `initialize`.
+pub(super) fn initialize_result(initialize: &Message, discovered: &str) -> Option<Message> {
+    let discovered = Object::parse(discovered)?;
+    let wanted = initialize.payload().and_then(Object::parse).and_then(|params| params.string("protocolVersion"));
+    let version = wanted.filter(|version| SESSION_ERA.contains(&version.as_str()));
+    let mut capabilities = discovered.object("capabilities").map(without_tasks).unwrap_or_default();
+    if capabilities.get("logging").is_none() {
+        // Levels are ours to keep: `logging/setLevel` works with every server.
+        capabilities.set("logging", "{}");
+    }
+    let meta = discovered.object("_meta");
+    let info = meta.as_ref().and_then(|meta| meta.get(key::SERVER_INFO));
+    let mut result = Object::new();
+    result.set("protocolVersion", quoted(version.as_deref().unwrap_or(V2025_11_25)));
+    result.set("capabilities", capabilities.to_string());
+    result.set("serverInfo", info.unwrap_or(r#"{"name":"unknown","version":"unknown"}"#));
+    if let Some(instructions) = discovered.get("instructions") {
+        result.set("instructions", instructions);
+    }
+    Some(Message::result(initialize.id()?, &result.to_string()))
+}
+
+/// What `initialize` told, as the answer to `server/discover`.
+pub(super) fn discover_result(id: &Id, initialized: &Object<'_>, versions: &[&str]) -> Message {
+    let capabilities = initialized.object("capabilities").map(without_tasks).unwrap_or_default();
+    let mut result = Object::new();
+    result.set("resultType", r#""complete""#);
+    result.set("supportedVersions", serde_json::json!(versions).to_string());
+    result.set("capabilities", capabilities.to_string());
+    if let Some(instructions) = initialized.get("instructions") {
+        result.set("instructions", instructions);
+    }
+    // Another client may find other capabilities.
+    result.set("ttlMs", "0");
+    result.set("cacheScope", r#""private""#);
+    if let Some(info) = initialized.get("serverInfo") {
+        result.set("_meta", format!("{{{}:{info}}}", quoted(key::SERVER_INFO)));
+    }
+    Message::result(id, &result.to_string())
+}
+
+/// A session-era result as one of the stateless era.
+pub(super) fn complete(result: &Message, method: &Method, server_info: Option<&str>) -> Message {
+    let Some(mut members) = result.payload().and_then(Object::parse) else { return result.clone() };
+    members.set("resultType", r#""complete""#);
+    if method.is_cacheable() {
+        members.set("ttlMs", "0");
+        members.set("cacheScope", r#""private""#);
+    }
+    if let Some(info) = server_info {
+        let meta = {
+            let mut meta = members.object("_meta").unwrap_or_default();
+            meta.set(key::SERVER_INFO, info);
+            meta.to_string()
+        };
+        members.set("_meta", meta);
+    }
+    result.with_payload(&members.to_string())
+}
+
+/// A complete result without what session-era clients do not know.
+pub(super) fn plain(result: &Message, mut members: Object<'_>) -> Message {
+    for name in ["resultType", "ttlMs", "cacheScope"] {
+        members.remove(name);
+    }
+    result.with_payload(&members.to_string())
+}
+
+#[derive(Deserialize)]
+pub(super) struct ErrorObject<'a> {
+    pub code: i64,
+    #[serde(borrow, default)]
+    pub message: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub data: Option<&'a RawValue>,
+}
+
+/// A missing resource has a code of its own in the session era.
+pub(super) fn session_error(error: &Message, request: &Message) -> Message {
+    let is_missing = |error: &ErrorObject<'_>| {
+        let data = error.data.and_then(|data| Object::parse(data.get()));
+        let named = data.and_then(|data| data.string("uri"));
+        let asked = request.payload().and_then(Object::parse).and_then(|params| params.string("uri"));
+        error.code == i64::from(code::INVALID_PARAMS) && named.is_some() && named == asked
+    };
+    match error.read::<ErrorObject<'_>>() {
+        Some(told) if request.is(method::RESOURCES_READ) && is_missing(&told) => {
+            recoded(error, code::RESOURCE_NOT_FOUND)
+        }
+        _ => error.clone(),
+    }
+}
+
+/// The stateless era has no code of its own for a missing resource.
+pub(super) fn stateless_error(error: &Message) -> Message {
+    match error.read::<ErrorObject<'_>>() {
+        Some(told) if told.code == i64::from(code::RESOURCE_NOT_FOUND) => recoded(error, code::INVALID_PARAMS),
+        _ => error.clone(),
+    }
+}
+
+fn recoded(error: &Message, code: i32) -> Message {
+    let Some(mut members) = error.payload().and_then(Object::parse) else { return error.clone() };
+    members.set("code", code.to_string());
+    error.with_payload(&members.to_string())
+}
+
+/// The versions that an error names as supported, if it is that error.
+pub(super) fn supported_versions(error: &Message) -> Option<Vec<String>> {
+    #[derive(Deserialize)]
+    struct Data {
+        supported: Vec<String>,
+    }
+    let told: ErrorObject<'_> = error.read()?;
+    let is_it = told.code == i64::from(code::UNSUPPORTED_VERSION);
+    is_it.then(|| serde_json::from_str::<Data>(told.data?.get()).ok())?.map(|data| data.supported)
+}
+
+/// A notification without the subscription it came for.
+pub(super) fn unsubscribed(notification: &Message) -> Message {
+    let Some(mut params) = notification.payload().and_then(Object::parse) else { return notification.clone() };
+    let Some(mut meta) = params.object("_meta") else { return notification.clone() };
+    meta.remove(key::SUBSCRIPTION_ID);
+    let rest = (!meta.is_empty()).then(|| meta.to_string());
+    match rest {
+        Some(rest) => params.set("_meta", rest),
+        None => params.remove("_meta"),
+    }
+    if params.is_empty()
+        && let Some(method) = notification.method()
+    {
+        return Message::notification(method, None);
+    }
+    notification.with_payload(&params.to_string())
+}
+
+/// A notification for a subscription.
+pub(super) fn subscribed(notification: &Message, subscription: &Id) -> Message {
+    let mut params = notification.payload().and_then(Object::parse).unwrap_or_default();
+    let meta = {
+        let mut meta = params.object("_meta").unwrap_or_default();
+        meta.set(key::SUBSCRIPTION_ID, subscription.as_json());
+        meta.to_string()
+    };
+    params.set("_meta", meta);
+    notification.with_payload(&params.to_string())
+}
+
+/// A question inside an `input_required` result, as a request to a session-era client; `None` if it is no such question.
+pub(super) fn question(id: &Id, asked: &str) -> Option<(Message, Method)> {
+    let asked = Object::parse(asked)?;
+    let method = Method::from(asked.string("method")?.as_str());
+    if !is_question(&method) {
+        return None;
+    }
+    let mut params = asked.object("params").unwrap_or_default();
+    if params.string("mode").as_deref() == Some("url") && params.get("elicitationId").is_none() {
+        // 2025-11-25 requires one. Nobody will refer to it: its notification is gone, too.
+        params.set("elicitationId", id.as_json());
+    }
+    let params = (!params.is_empty()).then(|| params.to_string());
+    Some((Message::request(id, &method, params.as_deref()), method))
+}
+
+/// A session-era server's request as a question inside an `input_required` result.
+pub(super) fn input_request(request: &Message) -> String {
+    let method = request.method().map(|method| quoted(method)).unwrap_or_default();
+    let mut params = request.payload().and_then(Object::parse).unwrap_or_default();
+    params.remove("elicitationId");
+    params.remove("task");
+    if request.is(method::ROOTS_LIST) && params.is_empty() {
+        return format!(r#"{{"method":{method}}}"#);
+    }
+    format!(r#"{{"method":{method},"params":{params}}}"#)
+}
+
+/// What a server may ask a client, in either era.
+pub(super) fn is_question(method: &Method) -> bool {
+    matches!(&**method, method::ELICITATION_CREATE | method::SAMPLING_CREATE_MESSAGE | method::ROOTS_LIST)
+}
+
+/// Tasks of 2025-11-25 and the tasks extension are not the same: neither is promised across the seam.
+fn without_tasks(mut capabilities: Object<'_>) -> Object<'_> {
+    capabilities.remove("tasks");
+    let rest = capabilities.object("extensions").map(|mut extensions| {
+        extensions.remove(TASKS_EXTENSION);
+        (!extensions.is_empty()).then(|| extensions.to_string())
+    });
+    match rest {
+        Some(Some(rest)) => capabilities.set("extensions", rest),
+        Some(None) => capabilities.remove("extensions"),
+        None => {}
+    }
+    capabilities
+}
