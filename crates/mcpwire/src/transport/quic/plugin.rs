@@ -66,7 +66,7 @@ pub async fn register(address: Address, identity: &Identity, manifest: &Manifest
 async fn try_register(peer: &Peer, manifest: &Manifest) -> Result<(), NoAnswer> {
     let Manifest { id, version, language, description } = manifest.clone();
     let manifest = PluginManifest { id, version, language, description, ..Default::default() };
-    match call::call(peer, &Budget::new(LONGEST), uuid(), Request::Register(manifest)).await? {
+    match call::call(peer, &Budget::new(LONGEST), uuid(), Request::Register(Box::new(manifest))).await? {
         Response::Register(result) if result.accepted => Ok(()),
         Response::Register(result) => Err(NoAnswer::Useless(format!("it refused: {}", result.reject_reason))),
         _ => Err(NoAnswer::Useless(call::UNEXPECTED.to_owned())),

@@ -15,8 +15,8 @@ pub struct PluginRequest {
 
 #[derive(Clone, PartialEq, prost::Oneof)]
 pub enum Request {
-    #[prost(message, tag = "10")]
-    Register(PluginManifest),
+    #[prost(message, boxed, tag = "10")]
+    Register(Box<PluginManifest>),
     #[prost(message, tag = "11")]
     Boot(BootRequest),
     #[prost(message, tag = "12")]

@@ -79,7 +79,9 @@ async fn a_plugins_life() {
     };
     assert_eq!(health(caller.call(Request::Health(HealthRequest {})).await), 1);
     let manifest = PluginManifest { id: "x".into(), ..Default::default() };
-    assert!(matches!(caller.call(Request::Register(manifest)).await, Response::Register(said) if said.accepted));
+    assert!(
+        matches!(caller.call(Request::Register(Box::new(manifest))).await, Response::Register(said) if said.accepted)
+    );
     assert!(matches!(caller.call(Request::Boot(BootRequest::default())).await, Response::Boot(said) if said.ready));
     assert_eq!(health(caller.call(Request::Health(HealthRequest {})).await), 1);
     let end = Request::Shutdown(ShutdownRequest { timeout_seconds: 5 });
