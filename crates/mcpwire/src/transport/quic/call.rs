@@ -1,10 +1,12 @@
 //! Calls of the Orchestra protocol over a connection: a stream for each, and what became of those that failed.
 
+use bytes::Bytes;
 use quinn::{ReadError, RecvStream, WriteError};
 
 use super::dial::{Peer, lost};
 use super::frame::{self, Budget, LONGEST, Unread};
 use super::proto::{PluginRequest, PluginResponse, Request, Response};
+use super::uuid;
 
 /// Why a call has no answer.
 #[derive(Debug)]
@@ -42,9 +44,7 @@ pub(super) async fn start(
     request_id: String,
     request: Request,
 ) -> Result<Answers, NoAnswer> {
-    let Some(frame) = frame::encode(&PluginRequest { request_id, request: Some(request) }) else {
-        return Err(NoAnswer::Useless(format!("expected a request of at most {LONGEST} bytes, came a longer one")));
-    };
+    let frame = encode(request_id, request)?;
     let connection = peer.connection().await.map_err(NoAnswer::Unreachable)?;
     let (mut output, stream) = connection.open_bi().await.map_err(|error| NoAnswer::Unreachable(lost(&error)))?;
     match output.write_all(&frame).await {
@@ -56,6 +56,22 @@ pub(super) async fn start(
     }
     let _ = output.finish();
     Ok(Answers { stream, budget: budget.clone() })
+}
+
+/// Sends what is not answered, if there is a connection to send it on.
+pub(super) async fn tell(peer: &Peer, request: Request) {
+    let (Some(connection), Ok(frame)) = (peer.live().await, encode(uuid(), request)) else { return };
+    if let Ok((mut output, _)) = connection.open_bi().await {
+        // Whoever is gone need not be told.
+        let _ = output.write_all(&frame).await;
+        let _ = output.finish();
+    }
+}
+
+fn encode(request_id: String, request: Request) -> Result<Bytes, NoAnswer> {
+    frame::encode(&PluginRequest { request_id, request: Some(request) }).ok_or_else(|| {
+        NoAnswer::Useless(format!("expected a request of at most {LONGEST} bytes, came a longer one"))
+    })
 }
 
 /// Sends a request and waits for its one answer.

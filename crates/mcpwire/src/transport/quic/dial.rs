@@ -44,13 +44,20 @@ impl std::fmt::Display for Address {
 pub(super) struct Peer {
     address: Address,
     config: ClientConfig,
-    current: Mutex<Option<(Endpoint, Connection)>>,
+    current: Mutex<State>,
     dialled: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    connected: Option<(Endpoint, Connection)>,
+    /// The last try that failed.
+    failed: Option<(Instant, String)>,
 }
 
 impl Peer {
     pub(super) fn new(address: Address, config: ClientConfig) -> Peer {
-        Peer { address, config, current: Mutex::new(None), dialled: AtomicU64::new(0) }
+        Peer { address, config, current: Mutex::default(), dialled: AtomicU64::new(0) }
     }
 
     /// How many connections there have been.
@@ -58,20 +65,36 @@ impl Peer {
         self.dialled.load(Ordering::Relaxed)
     }
 
-    /// The connection, if it lives, or a new one.
+    /// The connection, if it lives, or a new one. Those who wait for the same try share what comes of it.
     pub(super) async fn connection(&self) -> Result<Connection, String> {
+        let asked = Instant::now();
         let mut current = self.current.lock().await;
-        if let Some((_, connection)) = &*current
-            && connection.close_reason().is_none()
-        {
-            return Ok(connection.clone());
+        if let Some(connection) = current.live() {
+            return Ok(connection);
         }
-        *current = None;
-        let (endpoint, connection) = self.dial().await?;
-        self.dialled.fetch_add(1, Ordering::Relaxed);
-        task::spawn(watch(connection.clone()));
-        *current = Some((endpoint, connection.clone()));
-        Ok(connection)
+        current.connected = None;
+        if let Some((when, why)) = &current.failed
+            && *when >= asked
+        {
+            return Err(why.clone());
+        }
+        match self.dial().await {
+            Ok((endpoint, connection)) => {
+                self.dialled.fetch_add(1, Ordering::Relaxed);
+                task::spawn(watch(connection.clone()));
+                *current = State { connected: Some((endpoint, connection.clone())), failed: None };
+                Ok(connection)
+            }
+            Err(why) => {
+                current.failed = Some((Instant::now(), why.clone()));
+                Err(why)
+            }
+        }
+    }
+
+    /// The connection, if there is one.
+    pub(super) async fn live(&self) -> Option<Connection> {
+        self.current.lock().await.live()
     }
 
     /// Tries all addresses of the host at once; the first that answers is taken.
@@ -99,10 +122,17 @@ impl Peer {
     }
 
     pub(super) async fn close(&self) {
-        if let Some((endpoint, connection)) = self.current.lock().await.take() {
+        if let Some((endpoint, connection)) = self.current.lock().await.connected.take() {
             connection.close(VarInt::from_u32(0), b"client closed");
             let _ = timeout(FAREWELL, endpoint.wait_idle()).await;
         }
+    }
+}
+
+impl State {
+    fn live(&self) -> Option<Connection> {
+        let (_, connection) = self.connected.as_ref()?;
+        connection.close_reason().is_none().then(|| connection.clone())
     }
 }
 

@@ -20,7 +20,7 @@ use crate::link::{Event, Link, Port};
 const PROGRESS_DEPTH: usize = 64;
 
 /// Why a request has no result.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Failed {
     /// The server's error.
     Refused { code: i64, message: String },

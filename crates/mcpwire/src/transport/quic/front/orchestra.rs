@@ -1,7 +1,7 @@
 //! One connection of the Orchestra protocol: a stream for each call, answered from the session behind it.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mcpwire_proto::method;
 use quinn::{Connection, RecvStream, SendStream, VarInt};
@@ -28,7 +28,7 @@ const UNHEALTHY: i32 = 3;
 
 pub(super) async fn serve(connection: Connection, service: Service) {
     let mut stopped = service.stopped.clone();
-    let client = Arc::new(Client { service, session: Mutex::new(None), streams: Streams::default() });
+    let client = Arc::new(Client { service, session: Mutex::default(), streams: Streams::default() });
     let mut calls = JoinSet::new();
     loop {
         tokio::select! {
@@ -51,20 +51,38 @@ pub(super) async fn serve(connection: Connection, service: Service) {
 #[derive(Debug)]
 pub(super) struct Client {
     service: Service,
-    session: Mutex<Option<Arc<Caller>>>,
+    session: Mutex<Session>,
     pub(super) streams: Streams,
 }
 
+#[derive(Debug, Default)]
+struct Session {
+    open: Option<Arc<Caller>>,
+    /// The last try to open one that failed.
+    failed: Option<(Instant, Failed)>,
+}
+
 impl Client {
-    /// The session, opened if there is none.
+    /// The session, opened if there is none. Those who wait for the same try share what comes of it.
     pub(super) async fn session(&self) -> Result<Arc<Caller>, Failed> {
+        let asked = Instant::now();
         let mut session = self.session.lock().await;
-        if let Some(open) = session.as_ref().filter(|open| open.is_open()) {
+        if let Some(open) = session.open.as_ref().filter(|open| open.is_open()) {
             return Ok(Arc::clone(open));
         }
-        *session = None;
-        let opened = Arc::new(Caller::open(&self.service).await?);
-        Ok(Arc::clone(session.insert(opened)))
+        session.open = None;
+        if let Some((when, failed)) = &session.failed
+            && *when >= asked
+        {
+            return Err(failed.clone());
+        }
+        match Caller::open(&self.service).await {
+            Ok(opened) => Ok(Arc::clone(session.open.insert(Arc::new(opened)))),
+            Err(failed) => {
+                session.failed = Some((Instant::now(), failed.clone()));
+                Err(failed)
+            }
+        }
     }
 }
 
@@ -149,7 +167,7 @@ async fn dispatch(client: &Client, request: Option<Request>) -> Response {
 
 /// What is known of the server. A question alone opens no session.
 async fn health(client: &Client) -> Response {
-    let session = client.session.lock().await.clone();
+    let session = client.session.lock().await.open.clone();
     let well = match session {
         None => Ok(()),
         Some(session) => match timeout(HEALTHY_WITHIN, session.request(method::PING, json!({}))).await {

@@ -197,14 +197,20 @@ impl Client {
     }
 }
 
-/// Writes messages until there are no more to come, then ends the stream.
+/// Writes messages until there are no more to come, then ends the stream; or until the client reads no more of it.
 async fn write_all(mut output: SendStream, mut messages: mpsc::Receiver<Message>) {
-    while let Some(message) = messages.recv().await {
-        if write(&mut output, &message).await.is_err() {
-            return;
+    loop {
+        let message = tokio::select! {
+            biased;
+            message = messages.recv() => message,
+            _ = output.stopped() => return,
+        };
+        match message {
+            Some(message) if write(&mut output, &message).await.is_ok() => {}
+            Some(_) => return,
+            None => return end(output).await,
         }
     }
-    end(output).await;
 }
 
 async fn end(mut output: SendStream) {

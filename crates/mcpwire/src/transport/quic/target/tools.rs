@@ -126,12 +126,8 @@ struct Cancel<'a> {
 impl Drop for Cancel<'_> {
     fn drop(&mut self) {
         let Some(stream_id) = self.stream_id.take() else { return };
-        let (peer, budget) = (Arc::clone(&self.orchestrator.peer), self.orchestrator.budget.clone());
-        tokio::spawn(async move {
-            let request = Request::StreamCancel(StreamCancel { stream_id });
-            // It is not answered.
-            let _ = call::start(&peer, &budget, uuid(), request).await;
-        });
+        let peer = Arc::clone(&self.orchestrator.peer);
+        tokio::spawn(async move { call::tell(&peer, Request::StreamCancel(StreamCancel { stream_id })).await });
     }
 }
 

@@ -135,6 +135,21 @@ async fn a_stream_that_is_dropped_cancels_its_request() {
     running(1).await;
 }
 
+/// A stream that is never given back would be one less for the rest of the connection.
+#[tokio::test]
+async fn cancelled_requests_leave_no_stream_behind() {
+    let front = Front::start(false);
+    let client = Client::open(&front).await;
+    for id in 10..1500 {
+        let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+        let text = format!("request 0\n{}\n{cancel}\n", call(id, "slow", json!({"ms": 600_000})));
+        let (mut output, input) = client.stream(&text).await;
+        output.finish().unwrap();
+        drop(input);
+    }
+    assert_eq!(client.ask("request 0", call(1, "echo", json!({"message": "m"}))).await.len(), 1);
+}
+
 #[tokio::test]
 async fn a_client_may_move_to_another_address() {
     let front = Front::start(false);

@@ -317,6 +317,28 @@ async fn an_orchestrator_that_is_not_there_is_told_as_an_error() {
 }
 
 #[tokio::test]
+async fn many_who_wait_for_an_orchestrator_wait_no_longer_than_one() {
+    let folder = Folder::new();
+    let nobody = std::net::UdpSocket::bind(loopback()).unwrap();
+    let mut client = Client::new(&folder, nobody.local_addr().unwrap());
+    // Without a session each of them is tried by itself.
+    let asked: std::collections::BTreeSet<u64> = {
+        let mut asked = std::collections::BTreeSet::new();
+        for _ in 0..20 {
+            asked.insert(client.start("tools/list", json!({})).await);
+        }
+        asked
+    };
+    let mut answered = std::collections::BTreeSet::new();
+    while answered.len() < asked.len() {
+        let answer = client.message().await;
+        assert_eq!(answer["error"]["code"], -32603);
+        answered.insert(answer["id"].as_u64().unwrap());
+    }
+    assert_eq!(answered, asked);
+}
+
+#[tokio::test]
 async fn requests_of_the_stateless_era_are_answered_in_their_form() {
     let folder = Folder::new();
     let orchestrator = Orchestrator::start(&folder, loopback(), Arc::new(script));
