@@ -56,6 +56,8 @@ pub struct Known {
 #[derive(Debug, Clone)]
 pub struct Config {
     pub relay: legacy::Config,
+    /// Whether the server's transport tells to which request a message belongs.
+    pub sorted: bool,
     /// The version to speak with the server; otherwise it is found out.
     pub protocol: Option<&'static str>,
     pub known: Known,
@@ -75,6 +77,7 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             relay: legacy::Config::default(),
+            sorted: false,
             protocol: None,
             known: Known::default(),
             most_sessions: 16,

@@ -184,8 +184,9 @@ impl Conversation {
 
     pub(super) fn session_failed(&mut self, message: Message, failure: Failure, now: Instant) {
         match (&mut self.session, &failure) {
-            (SessionSide::Direct { initialize, .. }, Failure::Refused(_))
-                if initialize.as_ref().is_some_and(|opener| opener.id() == message.id()) =>
+            (SessionSide::Direct { initialize, .. }, Failure::Refused(error))
+                if initialize.as_ref().is_some_and(|opener| opener.id() == message.id())
+                    && !era::refuses_everything(error) =>
             {
                 return self.ask_era(Refusal::Failed(message, failure), now);
             }

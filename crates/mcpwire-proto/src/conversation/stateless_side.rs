@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use super::{Conversation, Effect, Upstream};
 use crate::era::{self, Era, OldServer, OldServerConfig, Seat, Sort};
-use crate::session::legacy::{Effect as RelayEffect, Phase, Session as Relay};
+use crate::session::legacy::{self, Effect as RelayEffect, Phase, Session as Relay};
 use crate::{Failure, Fault, Id, Kind, Lane, Message, Packet, method};
 
 /// The most messages that wait for the server's era to be found out.
@@ -182,7 +182,7 @@ impl Conversation {
 
     fn pool(&self, now: Instant) -> OldServer {
         let config = OldServerConfig {
-            relay: self.config.relay.clone(),
+            relay: legacy::Config { attribute: !self.config.sorted, ..self.config.relay.clone() },
             version: self.config.session_version(),
             most_sessions: self.config.most_sessions,
             most_parked: self.config.most_parked,

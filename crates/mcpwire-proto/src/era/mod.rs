@@ -44,6 +44,13 @@ pub fn era_by(answer: &Message) -> Era {
     if stateless { Era::Stateless } else { Era::Session }
 }
 
+/// Whether a transport's refusal is not about the message: without credentials nothing is answered, in any era.
+pub(crate) fn refuses_everything(error: &str) -> bool {
+    let error = Object::parse(error).unwrap_or_default();
+    let status = error.object("data").and_then(|data| data.get("status")?.parse::<u16>().ok());
+    status.is_some_and(|status| matches!(status, 401 | 403 | 407 | 429 | 500..))
+}
+
 /// A `server/discover` on behalf of a client that sent `initialize`.
 pub(crate) fn discover_for(id: &Id, initialize: &Message, version: &'static str) -> Message {
     translate::Identity::of(initialize, version).sign(&Message::request(id, method::DISCOVER, None), None)

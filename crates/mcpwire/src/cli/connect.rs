@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args as ClapArgs;
-use mcpwire_proto::session::legacy::Session;
 
 use super::log::{self, LogArgs};
-use super::target::{Target, TargetArgs};
+use super::target::TargetArgs;
 use super::units::duration;
-use crate::bridge::{self, End};
+use crate::bridge::{self, End, Upstreams};
 use crate::shutdown;
 use crate::transport::stdio;
 
@@ -40,17 +39,14 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
     let limit = args.target.max_message();
     let drain = args.drain;
     let target = args.target.target()?;
-    let mut config = args.target.config();
-    // Signs of progress count for the call they belong to; HTTP streams tell that by themselves.
-    config.attribute = config.timeout.is_some() && !matches!(target, Target::Http(_));
-    let session = Session::new(config);
+    let config = args.target.config(&target)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
     let outcome = runtime.block_on(async {
         let stop = shutdown::requested().context("cannot watch for signals")?;
         tracing::info!(target: "connect", "connecting stdin and stdout to {target}");
-        let (upstream, goodbye) = target.open()?;
+        let upstreams = Upstreams::opened(target.reach())?;
         let (downstream, stdout) = stdio::open(limit).context("cannot take over stdin and stdout")?;
-        let end = bridge::run(downstream, upstream, session, stop, drain).await;
+        let (end, upstreams) = bridge::carry(downstream, upstreams, config, stop, drain, None).await;
         tracing::info!(target: "connect", "{}", farewell(&end));
         let patience = match end {
             End::Done => drain,
@@ -58,7 +54,7 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
             End::ClientGone => Duration::ZERO,
         };
         let _ = tokio::time::timeout(patience, stdout.written()).await;
-        let _ = tokio::time::timeout(GOODBYE, goodbye).await;
+        let _ = tokio::time::timeout(GOODBYE, upstreams.gone()).await;
         Ok(ExitCode::SUCCESS)
     });
     // A name lookup that hangs does not hold up the end.

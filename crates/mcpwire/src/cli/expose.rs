@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
-use mcpwire_proto::session::legacy::Config;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::net::TcpListener;
@@ -22,7 +21,8 @@ use super::quic::{QuicArgs, QuicFront};
 use super::say;
 use super::target::{Target, TargetArgs};
 use super::units::duration;
-use crate::expose::{self, Servers, stopped};
+use crate::bridge::Reach;
+use crate::expose::{self, stopped};
 use crate::health::Health;
 use crate::link::Link;
 use crate::transport::http::server::{self, Options, Token};
@@ -225,18 +225,22 @@ async fn serve(
     health: Health,
     stop: impl Future<Output = Result<()>>,
 ) -> Result<ExitCode> {
-    let config = Config { attribute: true, ..args.target.config() };
-    let (servers, shared) = if args.share {
+    let mut config = args.target.config(&target)?;
+    // Clients over HTTP have a stream for each request.
+    config.relay.attribute = true;
+    // A shared server does not tell to which client a message belongs, whatever its transport.
+    config.sorted &= !args.share;
+    let (server, shared) = if args.share {
         let (link, goodbye) = target.open()?;
         let (entrance, ended) = share::open(link);
-        (Servers::Shared(entrance), Some((ended, goodbye)))
+        (Reach::new(Arc::new(move || Ok((entrance.link(), None)))), Some((ended, goodbye)))
     } else {
-        (Servers::Each(Box::new(move || target.open())), None)
+        (target.reach(), None)
     };
     let (stopping, stop_seen) = watch::channel(false);
     let (sessions, opened) = mpsc::channel(BACKLOG);
     let serving = async {
-        let bridges = expose::run(opened, servers, config, health, stop_seen.clone(), args.drain);
+        let bridges = expose::run(opened, server, Arc::new(config), health, stop_seen.clone(), args.drain);
         tokio::join!(fronts.serve(args, sessions, stop_seen.clone()), bridges);
     };
     let mut outcome = Ok(ExitCode::SUCCESS);

@@ -7,16 +7,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, ValueEnum};
 use mcpwire_proto::frame::DEFAULT_LIMIT;
-use mcpwire_proto::session::legacy::{Config, Session};
 use tokio::net::TcpListener;
 
 use super::log::{self, LogArgs};
 use super::units::{Size, duration, size};
-use crate::bridge::{self, End};
-use crate::link::Link;
-use crate::reference::{self, Settings, Shared};
+use crate::reference::{self, Eras, Settings, Shared};
 use crate::shutdown;
 use crate::transport::http::server::Options;
 use crate::transport::quic::certs::Certs;
@@ -56,8 +53,34 @@ pub(super) struct Args {
     /// Close response streams after this long, so that clients come back for the rest
     #[arg(long, value_name = "TIME", value_parser = duration)]
     close_streams_after: Option<Duration>,
+    /// Speak the versions of one era only
+    #[arg(long, value_name = "ERA", value_enum, default_value_t = Era::Both, hide = true)]
+    era: Era,
+    /// Take what clients were given to carry by other servers with the same secret
+    #[arg(long, value_name = "TEXT", hide = true)]
+    state_secret: Option<String>,
     #[command(flatten)]
     log: LogArgs,
+}
+
+/// The versions to speak.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Era {
+    Both,
+    /// 2024-11-05 to 2025-11-25
+    Session,
+    /// 2026-07-28
+    Stateless,
+}
+
+impl From<Era> for Eras {
+    fn from(era: Era) -> Eras {
+        match era {
+            Era::Both => Eras::Both,
+            Era::Session => Eras::Session,
+            Era::Stateless => Eras::Stateless,
+        }
+    }
 }
 
 pub(super) fn run(args: Args) -> Result<ExitCode> {
@@ -65,7 +88,8 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
     runtime.block_on(async {
         let stop = shutdown::requested().context("cannot watch for signals")?;
-        let shared = Shared::new(Settings { starts: args.starts, ..Settings::default() });
+        let (starts, state_secret) = (args.starts, args.state_secret.clone());
+        let shared = Shared::new(Settings { starts, state_secret, eras: args.era.into(), ..Settings::default() });
         match (&args.unix, args.quic.zip(args.certs_dir.as_deref())) {
             (Some(path), _) => on_unix(path, args.max_message.0, shared, stop).await?,
             (None, Some((address, certs))) => on_quic(address, certs, args.max_message.0, shared, stop).await?,
@@ -107,11 +131,14 @@ async fn on_quic(address: SocketAddr, certs: &Path, limit: usize, shared: Shared
 
 async fn on_stdio(limit: usize, shared: Shared, stop: impl Future) -> Result<()> {
     let (client, stdout) = stdio::open(limit).context("cannot take over stdin and stdout")?;
-    let (server, port) = Link::pair();
-    tokio::spawn(reference::serve(port, shared));
-    let end = bridge::run(client, server, Session::new(Config::default()), stop, Duration::ZERO).await;
-    if end != End::ClientGone {
-        let _ = tokio::time::timeout(LAST_WORDS, stdout.written()).await;
+    let stop = async {
+        let _ = stop.await;
+        shared.close().await;
+    };
+    tokio::select! {
+        () = reference::serve_front(client, shared.clone()) => {}
+        () = stop => {}
     }
+    let _ = tokio::time::timeout(LAST_WORDS, stdout.written()).await;
     Ok(())
 }

@@ -3,20 +3,24 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args as ClapArgs, ValueEnum};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use hyper_util::client::proxy::matcher::Matcher;
+use mcpwire_proto::conversation::{Config, Known};
 use mcpwire_proto::frame::DEFAULT_LIMIT;
-use mcpwire_proto::session::legacy::Config;
+use mcpwire_proto::session::legacy;
+use mcpwire_proto::version;
 use tokio::task::JoinHandle;
 use url::{Host, Url};
 
 use super::hub;
 use super::orchestra::{OrchestraArgs, host_and_port};
 use super::units::{Size, duration, size};
+use crate::bridge::Reach;
 use crate::link::Link;
 use crate::transport::child::{self, Closing};
 use crate::transport::http::client::{self, Proxy, Tls, Transport};
@@ -67,6 +71,9 @@ pub(super) struct TargetArgs {
     /// The largest message taken from either side, as in 10MiB
     #[arg(long, value_name = "SIZE", value_parser = size, default_value_t = Size(DEFAULT_LIMIT))]
     max_message: Size,
+    /// The protocol version to speak with the server: auto finds out, or one as in 2025-11-25
+    #[arg(long, value_name = "VERSION", value_parser = protocol, default_value = "auto")]
+    protocol: Protocol,
     /// Trust the authorities in this PEM file, besides the system's
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
@@ -79,6 +86,18 @@ pub(super) struct TargetArgs {
     /// Take any certificate from the server: anybody on the way can read and change everything
     #[arg(long)]
     insecure: bool,
+}
+
+/// The version to speak with the server, if one was laid down.
+#[derive(Debug, Clone, Copy)]
+struct Protocol(Option<&'static str>);
+
+fn protocol(text: &str) -> Result<Protocol, String> {
+    match version::ALL.iter().find(|version| **version == text) {
+        _ if text == "auto" => Ok(Protocol(None)),
+        Some(version) => Ok(Protocol(Some(version))),
+        None => Err(format!("expected auto or one of {}", version::ALL.join(", "))),
+    }
 }
 
 /// A target as it is written.
@@ -114,11 +133,21 @@ impl TargetArgs {
         self.max_message.0
     }
 
-    /// How a session with the target behaves.
-    pub(super) fn config(&self) -> Config {
-        // Only a deadline makes it matter on stdio whose progress it is.
-        let attribute = self.timeout.is_some();
-        Config { wait: self.wait, timeout: self.timeout, attribute, seed: fastrand::u64(..), ..Config::default() }
+    /// How a conversation with the target behaves.
+    pub(super) fn config(&self, target: &Target) -> Result<Config> {
+        let mut key = [0; 32];
+        getrandom::fill(&mut key).context("cannot get random bytes")?;
+        // The streams of HTTP and QUIC tell by themselves which call a message belongs to.
+        let sorted = matches!(target, Target::Http(_) | Target::Orchestra(_) | Target::QuicMcp(_));
+        let relay = legacy::Config {
+            wait: self.wait,
+            timeout: self.timeout,
+            // Signs of progress count for the call they belong to.
+            attribute: self.timeout.is_some() && !sorted,
+            seed: fastrand::u64(..),
+            ..legacy::Config::default()
+        };
+        Ok(Config { relay, sorted, protocol: self.protocol.0, key, ..Config::default() })
     }
 
     /// Reads the files and variables that the arguments name.
@@ -193,6 +222,21 @@ impl TargetArgs {
 }
 
 impl Target {
+    pub(super) fn reach(self) -> Reach {
+        let known = match &self {
+            // HTTP+SSE is older than requests that stand for themselves.
+            Target::Http(options) if options.transport == Transport::Sse => {
+                Known { session: Some(true), stateless: Some(false) }
+            }
+            // Both eras are spoken by ourselves.
+            Target::Orchestra(_) => Known { session: Some(true), stateless: Some(true) },
+            _ => Known::default(),
+        };
+        let reach = Reach::new(Arc::new(move || self.open().map(|(link, goodbye)| (link, Some(goodbye)))));
+        reach.learn(known);
+        reach
+    }
+
     /// Makes a link to the target. The handle completes when the link was dropped and all is put away.
     pub(super) fn open(&self) -> Result<(Link, JoinHandle<()>)> {
         Ok(match self {

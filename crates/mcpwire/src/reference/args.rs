@@ -59,6 +59,24 @@ impl Args {
         }
     }
 
+    /// Whether something is wanted; it is not if it is absent.
+    pub(super) fn flag(&self, name: &str) -> Result<bool, Fault> {
+        match self.0.get(name) {
+            None => Ok(false),
+            Some(Value::Bool(flag)) => Ok(*flag),
+            Some(_) => Err(self.wrong("true or false", name)),
+        }
+    }
+
+    /// A list of texts; empty if it is absent.
+    pub(super) fn texts(&self, name: &str) -> Result<Vec<&str>, Fault> {
+        let texts = match self.0.get(name) {
+            None => Some(Vec::new()),
+            Some(value) => value.as_array().and_then(|items| items.iter().map(Value::as_str).collect()),
+        };
+        texts.ok_or_else(|| self.wrong("a list of strings", name))
+    }
+
     /// The progress token of a `_meta` object: a string or a number.
     pub(super) fn progress_token(&self) -> Result<Option<Value>, Fault> {
         match self.0.get("progressToken") {
@@ -70,6 +88,20 @@ impl Args {
 
     pub(super) fn value(&self, name: &str) -> Option<&Value> {
         self.0.get(name)
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// The same without some of its members.
+    pub(super) fn without(&self, names: &[&str]) -> Map<String, Value> {
+        let kept = self.0.iter().filter(|(name, _)| !names.contains(&name.as_str()));
+        kept.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
+    pub(super) fn into_map(self) -> Map<String, Value> {
+        self.0
     }
 
     pub(super) fn to_json(&self) -> String {

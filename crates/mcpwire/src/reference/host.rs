@@ -1,25 +1,21 @@
-//! The reference server on the network: each session of a front is bridged to a server of its own.
+//! The reference server on the network: each link of a front gets a server loop of its own.
 
-use std::future::pending;
-use std::time::Duration;
-
-use mcpwire_proto::session::legacy::{Config, Session};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::{Shared, serve};
-use crate::bridge;
+use super::{Shared, serve_front};
 use crate::link::Link;
 use crate::transport::http::server::{self, Options};
 use crate::transport::{quic, unix};
 
-/// How many new sessions wait to be taken.
+/// How many new links wait to be taken.
 const BACKLOG: usize = 16;
 
 /// Serves HTTP on the listener until `stop` is ready.
 pub async fn host(listener: TcpListener, options: Options, shared: Shared, stop: impl Future<Output = ()>) {
     let (links, opened) = mpsc::channel(BACKLOG);
+    let stop = close(stop, shared.clone());
     tokio::join!(server::serve(listener, options, links, stop), take(opened, shared));
 }
 
@@ -31,6 +27,7 @@ pub async fn host_unix(
     stop: impl Future<Output = ()>,
 ) {
     let (links, opened) = mpsc::channel(BACKLOG);
+    let stop = close(stop, shared.clone());
     tokio::join!(unix::serve(listener, options, links, stop), take(opened, shared));
 }
 
@@ -42,19 +39,21 @@ pub async fn host_quic(
     stop: impl Future<Output = ()>,
 ) {
     let (links, opened) = mpsc::channel(BACKLOG);
+    let stop = close(stop, shared.clone());
     tokio::join!(quic::serve(listener, options, links, stop), take(opened, shared));
 }
 
-/// Serves every session that comes, until the front has ended.
+/// Lets subscriptions end before the front does.
+async fn close(stop: impl Future<Output = ()>, shared: Shared) {
+    stop.await;
+    shared.close().await;
+}
+
+/// Serves every link that comes, until the front has ended.
 async fn take(mut opened: mpsc::Receiver<Link>, shared: Shared) {
-    let mut sessions = JoinSet::new();
+    let mut clients = JoinSet::new();
     while let Some(front) = opened.recv().await {
-        while sessions.try_join_next().is_some() {}
-        let (link, port) = Link::pair();
-        sessions.spawn(serve(port, shared.clone()));
-        let session = Session::new(Config::default());
-        sessions.spawn(async {
-            bridge::run(front, link, session, pending::<()>(), Duration::ZERO).await;
-        });
+        while clients.try_join_next().is_some() {}
+        clients.spawn(serve_front(front, shared.clone()));
     }
 }

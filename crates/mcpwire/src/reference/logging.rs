@@ -29,11 +29,11 @@ const NAMES: [(Level, &str); 8] = [
 ];
 
 impl Level {
-    /// Reads the `level` argument.
-    pub(super) fn read(args: &Args) -> Result<Level, Fault> {
-        let name = args.text("level")?;
-        let known = NAMES.iter().find(|(_, known)| *known == name);
-        known.map(|(level, _)| *level).ok_or_else(|| args.wrong("a log level, debug to emergency,", "level"))
+    /// Reads a level from the argument of that name.
+    pub(super) fn read(args: &Args, name: &str) -> Result<Level, Fault> {
+        let text = args.text(name)?;
+        let known = NAMES.iter().find(|(_, known)| *known == text);
+        known.map(|(level, _)| *level).ok_or_else(|| args.wrong("a log level, debug to emergency,", name))
     }
 
     pub(super) fn name(self) -> &'static str {

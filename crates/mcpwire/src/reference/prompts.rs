@@ -1,10 +1,12 @@
-//! Prompts: without and with arguments, with an embedded resource, with an image, and those added at run time.
+//! Prompts: without and with arguments, with an embedded resource, with an image, one that asks, and those added at run time.
 
 use mcpwire_proto::Fault;
 use serde_json::{Value, json};
 
 use super::args::{Args, excerpt};
+use super::call::Call;
 use super::page::page;
+use super::question::Question;
 use super::reply::Reply;
 use super::shared::{Item, Shared};
 use super::tools::content::{image, resource, text};
@@ -13,6 +15,7 @@ pub(super) const SIMPLE: &str = "test_simple_prompt";
 pub(super) const WITH_ARGUMENTS: &str = "test_prompt_with_arguments";
 pub(super) const WITH_RESOURCE: &str = "test_prompt_with_embedded_resource";
 pub(super) const WITH_IMAGE: &str = "test_prompt_with_image";
+const ASKING: &str = "test_input_required_result_prompt";
 
 pub(super) fn list(args: &Args, shared: &Shared) -> Reply {
     let mut prompts = vec![
@@ -33,6 +36,7 @@ pub(super) fn list(args: &Args, shared: &Shared) -> Reply {
             ],
         }),
         json!({ "name": WITH_IMAGE, "description": "A prompt with an image" }),
+        json!({ "name": ASKING, "description": "A prompt that asks the user for its context" }),
     ];
     let extras = shared.extras(Item::Prompt).into_iter();
     prompts.extend(extras.map(|name| json!({ "name": name, "description": "A prompt added at run time" })));
@@ -40,11 +44,11 @@ pub(super) fn list(args: &Args, shared: &Shared) -> Reply {
 }
 
 pub(super) fn exists(name: &str) -> bool {
-    [SIMPLE, WITH_ARGUMENTS, WITH_RESOURCE, WITH_IMAGE].contains(&name)
+    [SIMPLE, WITH_ARGUMENTS, WITH_RESOURCE, WITH_IMAGE, ASKING].contains(&name)
 }
 
 /// Answers `prompts/get`.
-pub(super) fn prompt(params: &Args, shared: &Shared) -> Reply {
+pub(super) async fn prompt(call: &mut Call, params: &Args) -> Reply {
     let args = params.object("arguments")?;
     let messages = match params.text("name")? {
         SIMPLE => vec![user(text("This is a simple prompt for testing."))],
@@ -57,7 +61,15 @@ pub(super) fn prompt(params: &Args, shared: &Shared) -> Reply {
             user(text("Please process the embedded resource above.")),
         ],
         WITH_IMAGE => vec![user(image()), user(text("Please analyze the image above."))],
-        name if shared.has_extra(Item::Prompt, name) => vec![user(text(format!("This is the extra prompt {name}.")))],
+        ASKING => {
+            let question = "What context should the prompt use?";
+            let answer = call.ask(Question::field("user_context", question, "context", "string")).await?;
+            let context = answer.pointer("/content/context").and_then(Value::as_str).unwrap_or("none");
+            vec![user(text(format!("Prompt with context: {context}")))]
+        }
+        name if call.shared.has_extra(Item::Prompt, name) => {
+            vec![user(text(format!("This is the extra prompt {name}.")))]
+        }
         other => return Err(Fault::Params(format!("expected the name of a prompt, came {:?}", excerpt(other))).into()),
     };
     Ok(json!({ "messages": messages }))

@@ -1,18 +1,27 @@
-//! What a request comes to: a result, or a refusal with its one mapping to a JSON-RPC error.
+//! What a request comes to: a result, or the reason why there is none; each era has its own words for the latter.
 
 use mcpwire_proto::{Fault, Id, Message};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-/// Version 2025-11-25, server/resources, "Error Handling".
-const RESOURCE_NOT_FOUND: i32 = -32002;
+use super::args::excerpt;
+use super::client::Skill;
 
 pub(super) type Reply = Result<Value, Refusal>;
 
-/// Why a request gets no result.
+/// Why a request gets no result, or not yet.
 #[derive(Debug)]
 pub(super) enum Refusal {
     Fault(Fault),
     NoResource(String),
+    /// The client does not offer what is needed to serve it.
+    Needs(Vec<Skill>),
+    /// The work was begun and failed; holds a text for people.
+    Failed(String),
+    /// The client has to answer questions first (2026-07-28, Multi Round-Trip Requests).
+    Asks {
+        questions: Map<String, Value>,
+        state: Option<String>,
+    },
 }
 
 impl From<Fault> for Refusal {
@@ -21,14 +30,19 @@ impl From<Fault> for Refusal {
     }
 }
 
-pub(super) fn to_message(id: &Id, reply: Reply) -> Message {
-    match reply {
-        Ok(result) => Message::result(id, &result.to_string()),
-        Err(Refusal::Fault(fault)) => fault.to_message(Some(id)),
-        Err(Refusal::NoResource(uri)) => {
-            let message = format!("resource not found: {}", super::args::excerpt(&uri));
-            let error = json!({ "code": RESOURCE_NOT_FOUND, "message": message, "data": { "uri": uri } });
-            Message::error_object(Some(id), &error.to_string())
-        }
-    }
+/// The answer for a resource that is not there; the code depends on the era.
+pub(super) fn no_resource(id: &Id, code: i32, uri: &str) -> Message {
+    let message = format!("resource not found: {}", excerpt(uri));
+    error(id, code, &message, json!({ "uri": uri }))
+}
+
+pub(super) fn error(id: &Id, code: i32, message: &str, data: Value) -> Message {
+    let error = json!({ "code": code, "message": message, "data": data });
+    Message::error_object(Some(id), &error.to_string())
+}
+
+/// Says what the client lacks.
+pub(super) fn lacks(skills: &[Skill]) -> String {
+    let names: Vec<&str> = skills.iter().map(|skill| skill.name()).collect();
+    format!("the client does not offer {}", names.join(", "))
 }

@@ -1,10 +1,12 @@
-//! Resources: fixed ones, a watched one, a template, and those added at run time.
+//! Resources: fixed ones, a watched one, one that asks, a template, and those added at run time.
 
 use mcpwire_proto::Fault;
 use serde_json::{Value, json};
 
 use super::args::Args;
+use super::call::Call;
 use super::page::page;
+use super::question::Question;
 use super::reply::{Refusal, Reply};
 use super::shared::{Item, Shared};
 use super::tools::content::PNG;
@@ -13,6 +15,7 @@ pub(super) const STATIC_TEXT: &str = "test://static-text";
 pub(super) const STATIC_BINARY: &str = "test://static-binary";
 pub(super) const WATCHED: &str = "test://watched-resource";
 pub(super) const TEMPLATE: &str = "test://template/{id}/data";
+const ASKING: &str = "test://asking-resource";
 const EXTRA: &str = "test://extra/";
 
 pub(super) fn list(args: &Args, shared: &Shared) -> Reply {
@@ -34,6 +37,12 @@ pub(super) fn list(args: &Args, shared: &Shared) -> Reply {
             "uri": WATCHED,
             "name": "watched-resource",
             "description": "A text that the touch tool changes; subscribe to it to be told",
+            "mimeType": "text/plain",
+        }),
+        json!({
+            "uri": ASKING,
+            "name": "asking-resource",
+            "description": "A text that asks the user who reads it",
             "mimeType": "text/plain",
         }),
     ];
@@ -58,17 +67,31 @@ pub(super) fn list_templates(args: &Args, shared: &Shared) -> Reply {
     page("resourceTemplates", vec![template], args, shared.settings().page_size)
 }
 
-pub(super) fn read(args: &Args, shared: &Shared) -> Reply {
-    Ok(json!({ "contents": [contents(args.text("uri")?, shared)?] }))
+pub(super) async fn read(call: &mut Call, args: &Args) -> Reply {
+    let uri = args.text("uri")?;
+    let mut contents = contents(uri, &call.shared)?;
+    if uri == ASKING {
+        let answer = call.ask(Question::field("reader", "Who reads this?", "name", "string")).await?;
+        let name = answer.pointer("/content/name").and_then(Value::as_str).unwrap_or("nobody");
+        contents["text"] = json!(format!("Read by {name}."));
+    }
+    Ok(json!({ "contents": [contents] }))
+}
+
+/// Refuses if there is no such resource.
+pub(super) fn check(uri: &str, shared: &Shared) -> Result<(), Refusal> {
+    contents(uri, shared).map(drop)
 }
 
 /// What a resource holds; refused if there is no such resource.
-pub(super) fn contents(uri: &str, shared: &Shared) -> Result<Value, Refusal> {
+fn contents(uri: &str, shared: &Shared) -> Result<Value, Refusal> {
     let text = |mime: &str, text: String| Ok(json!({ "uri": uri, "mimeType": mime, "text": text }));
     match uri {
         STATIC_TEXT => text("text/plain", "This is the content of the static text resource.".into()),
         STATIC_BINARY => Ok(json!({ "uri": uri, "mimeType": "image/png", "blob": PNG })),
         WATCHED => text("text/plain", format!("Watched resource, revision {}", shared.revision(uri))),
+        // What it holds depends on who reads it.
+        ASKING => text("text/plain", String::new()),
         _ => match (template_id(uri), uri.strip_prefix(EXTRA)) {
             (Some(id), _) => text("application/json", template_text(id)),
             (_, Some(name)) if shared.has_extra(Item::Resource, name) => {

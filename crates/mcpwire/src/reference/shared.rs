@@ -1,17 +1,22 @@
-//! What all sessions of one server share: counters, revisions of resources, and items that come and go.
+//! What all clients of one server share: counters, revisions of resources, and items that come and go.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use mcpwire_proto::method;
-use tokio::sync::broadcast;
+use mcpwire_proto::{method, version};
+use tokio::sync::{broadcast, watch};
+use tokio::time::timeout;
+
+use super::seal::Seal;
 
 /// How many counters, revisions and extra items are kept, each.
 const MOST_NAMES: usize = 1024;
 /// How many changes a session may be behind before it is told that everything changed.
 const CHANGE_DEPTH: usize = 64;
+/// How long the ends of subscriptions may take when the server stops.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// What a server is started with.
 #[derive(Debug, Clone)]
@@ -22,11 +27,45 @@ pub struct Settings {
     pub page_size: usize,
     /// How long a call waits for the client's answer to a request.
     pub ask_deadline: Duration,
+    /// Which eras the server speaks.
+    pub eras: Eras,
+    /// Signs what clients carry from round to round. Servers with the same one take each other's; without one it is made
+    /// up, and nothing outlives the server.
+    pub state_secret: Option<String>,
+    /// For how long a client may carry it.
+    pub state_lifetime: Duration,
+}
+
+/// Which versions a server speaks: those that open a session, those in which every request stands for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Eras {
+    #[default]
+    Both,
+    Session,
+    Stateless,
+}
+
+impl Eras {
+    /// The versions, newest first.
+    pub fn versions(self) -> &'static [&'static str] {
+        match self {
+            Eras::Both => &version::ALL,
+            Eras::Session => &version::ALL[version::STATELESS_ERA.len()..],
+            Eras::Stateless => &version::STATELESS_ERA,
+        }
+    }
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { starts: 1, page_size: 0, ask_deadline: Duration::from_secs(120) }
+        Settings {
+            starts: 1,
+            page_size: 0,
+            ask_deadline: Duration::from_secs(120),
+            eras: Eras::Both,
+            state_secret: None,
+            state_lifetime: Duration::from_secs(600),
+        }
     }
 }
 
@@ -38,6 +77,9 @@ pub struct Shared(Arc<Inner>);
 struct Inner {
     settings: Settings,
     instance: String,
+    seal: Seal,
+    closing: watch::Sender<bool>,
+    listening: watch::Sender<usize>,
     sessions: AtomicU64,
     calls: AtomicU64,
     running: AtomicU64,
@@ -93,9 +135,21 @@ impl Default for Shared {
 
 impl Shared {
     pub fn new(settings: Settings) -> Shared {
+        let mut made_up = [0; 32];
+        let secret = match &settings.state_secret {
+            Some(secret) => secret.as_bytes(),
+            None => {
+                // Only what is in a state could be forged with a weaker key, and no more is in it than a test needs.
+                getrandom::fill(&mut made_up).unwrap_or_else(|_| fastrand::fill(&mut made_up));
+                &made_up
+            }
+        };
         Shared(Arc::new(Inner {
+            seal: Seal::new(secret),
             settings,
             instance: format!("{:016x}", fastrand::u64(..)),
+            closing: watch::Sender::new(false),
+            listening: watch::Sender::new(0),
             sessions: AtomicU64::new(0),
             calls: AtomicU64::new(0),
             running: AtomicU64::new(0),
@@ -111,6 +165,19 @@ impl Shared {
     /// A name that no other server has, nor this one after a restart.
     pub fn instance(&self) -> &str {
         &self.0.instance
+    }
+
+    /// Ends all subscriptions with an answer, and waits for a moment until that is said.
+    pub async fn close(&self) {
+        self.0.closing.send_replace(true);
+        let mut listening = self.0.listening.subscribe();
+        // Clients that read nothing are not waited for.
+        let _ = timeout(LAST_WORDS, listening.wait_for(|open| *open == 0)).await;
+    }
+
+    /// How many subscriptions of the stateless era are open.
+    pub fn listening(&self) -> usize {
+        *self.0.listening.borrow()
     }
 
     /// How many sessions were opened so far.
@@ -184,6 +251,20 @@ impl Shared {
         Running(self.clone())
     }
 
+    /// Notes that a subscription is opened; it is open until what this gives is dropped.
+    pub(super) fn start_listening(&self) -> Listening {
+        self.0.listening.send_modify(|open| *open += 1);
+        Listening(self.clone())
+    }
+
+    pub(super) fn closing(&self) -> watch::Receiver<bool> {
+        self.0.closing.subscribe()
+    }
+
+    pub(super) fn seal(&self) -> &Seal {
+        &self.0.seal
+    }
+
     /// Gives the number of a new session.
     pub(super) fn open_session(&self) -> u64 {
         self.0.sessions.fetch_add(1, Ordering::Relaxed) + 1
@@ -210,6 +291,16 @@ pub(super) struct Running(Shared);
 impl Drop for Running {
     fn drop(&mut self) {
         self.0.0.running.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Held by a subscription for as long as it is open.
+#[derive(Debug)]
+pub(super) struct Listening(Shared);
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.0.0.listening.send_modify(|open| *open -= 1);
     }
 }
 

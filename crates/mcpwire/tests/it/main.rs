@@ -7,6 +7,7 @@ mod connect;
 mod curl;
 mod docs;
 mod quic;
+mod reference;
 mod sharp;
 mod support;
 mod table;

@@ -5,11 +5,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use mcpwire::bridge;
+use mcpwire::bridge::{self, Upstreams};
 use mcpwire::link::Link;
 use mcpwire::reference::{self, Shared};
 use mcpwire::transport::unix::{self, Listener, Options};
-use mcpwire_proto::session::legacy::{Config, Session};
+use mcpwire_proto::conversation::Config;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
@@ -38,9 +38,9 @@ impl Server {
             while let Some(client) = opened.recv().await {
                 let (server, port) = Link::pair();
                 sessions.spawn(reference::serve(port, shared.clone()));
-                let session = Session::new(Config::default());
+                let server = Upstreams::only(server);
                 sessions.spawn(async {
-                    bridge::run(client, server, session, pending::<()>(), Duration::from_secs(10)).await;
+                    bridge::run(client, server, Config::default(), pending::<()>(), Duration::from_secs(10)).await;
                 });
             }
             sessions.join_all().await;

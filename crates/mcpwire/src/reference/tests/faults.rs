@@ -7,10 +7,11 @@ async fn before_initialize_only_ping_is_served() {
     let shared = Shared::default();
     let mut client = Client::silent(&shared);
     assert_eq!(client.request("ping", json!({})).await, json!({}));
-    for method in ["tools/list", "tools/call", "resources/read", "nonsense"] {
+    for method in ["tools/list", "tools/call", "resources/read", "logging/setLevel"] {
         let (code, text) = client.refusal(method, json!({})).await;
         assert_eq!((code, text), (-32600, format!("invalid request: expected initialize first, came {method}")));
     }
+    assert_eq!(client.refusal("nonsense", json!({})).await, (-32601, "method not found: nonsense".into()));
     shared.touch("test://watched-resource");
     client.request("ping", json!({})).await;
     client.close().await;

@@ -14,6 +14,9 @@ async fn every_listed_tool_can_be_called() {
         assert!(!tool["description"].as_str().unwrap().is_empty(), "{name}");
         assert_eq!(tool["inputSchema"]["type"], "object", "{name}");
         let id = client.start("tools/call", json!({ "name": name })).await;
+        if name.starts_with("test_trigger_") {
+            client.next(&Lane::Main).await;
+        }
         let mut answer = client.next_of(&id).await;
         while answer.get("method").is_some() {
             answer = client.next_of(&id).await;
@@ -86,7 +89,12 @@ async fn resources_are_listed_and_read() {
     let mut client = Client::open(&Shared::default()).await;
     let listed = client.request("resources/list", json!({})).await;
     for resource in listed["resources"].as_array().unwrap() {
-        let read = client.request("resources/read", json!({ "uri": resource["uri"] })).await;
+        let id = client.start("resources/read", json!({ "uri": resource["uri"] })).await;
+        if resource["name"] == "asking-resource" {
+            let answer = json!({ "action": "accept", "content": { "name": "Alice" } });
+            client.reply(&id, "elicitation/create", answer).await;
+        }
+        let read = client.answer(&id).await["result"].take();
         let contents = &read["contents"][0];
         assert_eq!((&contents["uri"], &contents["mimeType"]), (&resource["uri"], &resource["mimeType"]));
     }
@@ -120,6 +128,7 @@ async fn prompts_are_listed_and_filled_in() {
         "test_prompt_with_arguments",
         "test_prompt_with_embedded_resource",
         "test_prompt_with_image",
+        "test_input_required_result_prompt",
     ];
     assert_eq!(names, expected);
 

@@ -2,13 +2,20 @@
 
 mod asking;
 mod calls;
+mod eras;
 mod faults;
 mod fixtures;
+mod listening;
 mod lists;
+mod rounds;
+#[path = "../../../../mcpwire-proto/tests/schema/check.rs"]
+mod schema;
+mod stateless;
 
+use std::collections::HashMap;
 use std::time::Duration;
 
-use mcpwire_proto::{Id, Lane, Message};
+use mcpwire_proto::{Id, Lane, Message, Packet};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -19,36 +26,67 @@ use crate::link::{Event, Link};
 /// Longer than any test takes; a server that does not answer fails the test instead of hanging it.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A client that insists on knowing everything that arrives.
+const SESSION: &str = "2025-11-25";
+const STATELESS: &str = "2026-07-28";
+
+/// The parameters with what every request of the stateless era says, by a client that offers everything.
+fn modern(params: Value) -> Value {
+    modern_as(json!({ "sampling": {}, "elicitation": { "form": {}, "url": {} }, "roots": {} }), params)
+}
+
+fn modern_as(capabilities: Value, mut params: Value) -> Value {
+    params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!(STATELESS);
+    params["_meta"]["io.modelcontextprotocol/clientInfo"] = json!({ "name": "test", "version": "1" });
+    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = capabilities;
+    params
+}
+
+/// A client that insists on knowing everything that arrives, and that it is what the schema of the version allows.
 struct Client {
     link: Link,
     server: JoinHandle<()>,
     last_id: u64,
+    /// The version of the session.
+    version: String,
+    /// What was asked under which id, and in which version.
+    asked: HashMap<Id, (String, String)>,
 }
 
 impl Client {
     /// A client that has not sent `initialize`.
     fn silent(shared: &Shared) -> Client {
         let (link, port) = Link::pair();
-        Client { link, server: tokio::spawn(serve(port, shared.clone())), last_id: 0 }
+        let server = tokio::spawn(serve(port, shared.clone()));
+        Client { link, server, last_id: 0, version: SESSION.to_owned(), asked: HashMap::new() }
     }
 
     async fn open(shared: &Shared) -> Client {
         let all = json!({ "sampling": {}, "elicitation": { "form": {}, "url": {} }, "roots": {} });
-        Client::open_as(shared, "2025-11-25", all).await
+        Client::open_as(shared, SESSION, all).await
     }
 
     async fn open_as(shared: &Shared, version: &str, capabilities: Value) -> Client {
         let mut client = Client::silent(shared);
-        let info = json!({ "name": "test", "version": "1" });
-        let params = json!({ "protocolVersion": version, "capabilities": capabilities, "clientInfo": info });
-        let result = client.request("initialize", params).await;
-        assert!(result["protocolVersion"].is_string(), "{result}");
-        client.notify("notifications/initialized", json!({})).await;
+        client.initialize(version, capabilities).await;
         client
     }
 
+    async fn initialize(&mut self, version: &str, capabilities: Value) {
+        self.version = version.to_owned();
+        let info = json!({ "name": "test", "version": "1" });
+        let params = json!({ "protocolVersion": version, "capabilities": capabilities, "clientInfo": info });
+        let result = self.request("initialize", params).await;
+        assert!(result["protocolVersion"].is_string(), "{result}");
+        self.notify("notifications/initialized", json!({})).await;
+    }
+
     async fn send(&mut self, message: Message) {
+        if let (Some(id), Some(method)) = (message.id(), message.method()) {
+            let says = String::from_utf8_lossy(message.as_bytes()).contains("io.modelcontextprotocol/");
+            let stateless = says || ["server/discover", "subscriptions/listen"].contains(&&**method);
+            let version = if stateless { STATELESS } else { &self.version };
+            self.asked.insert(id.clone(), (method.to_string(), version.to_owned()));
+        }
         self.link.tx.send(message.into()).await.unwrap();
     }
 
@@ -74,7 +112,18 @@ impl Client {
         let Event::Packet(packet) = event else { panic!("{event:?}") };
         let text = packet.message.as_bytes();
         assert_eq!(&packet.lane, lane, "{}", String::from_utf8_lossy(text));
-        serde_json::from_slice(text).unwrap()
+        self.check(&packet)
+    }
+
+    /// A message that fits the schema of the version in which its stream was opened.
+    fn check(&self, packet: &Packet) -> Value {
+        let message = serde_json::from_slice(packet.message.as_bytes()).unwrap();
+        let (method, version) = match &packet.lane {
+            Lane::Request(id) => self.asked.get(id).map(|(method, version)| (Some(&**method), &**version)).unwrap(),
+            _ => (None, &*self.version),
+        };
+        schema::assert_message(version, schema::Side::Server, &message, method);
+        message
     }
 
     /// The next message, which must belong to that request.
@@ -96,10 +145,15 @@ impl Client {
         answer.get("result").unwrap_or_else(|| panic!("{answer}")).clone()
     }
 
-    async fn refusal(&mut self, method: &str, params: Value) -> (i64, String) {
+    /// The error that answers a request.
+    async fn error(&mut self, method: &str, params: Value) -> Value {
         let id = self.start(method, params).await;
         let answer = self.answer(&id).await;
-        let error = answer.get("error").unwrap_or_else(|| panic!("{answer}"));
+        answer.get("error").unwrap_or_else(|| panic!("{answer}")).clone()
+    }
+
+    async fn refusal(&mut self, method: &str, params: Value) -> (i64, String) {
+        let error = self.error(method, params).await;
         (error["code"].as_i64().unwrap(), error["message"].as_str().unwrap().to_owned())
     }
 

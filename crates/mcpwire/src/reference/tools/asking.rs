@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use super::{content, tool};
 use crate::reference::args::Args;
 use crate::reference::call::Call;
-use crate::reference::reply::Reply;
-
-const ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
+use crate::reference::client::Skill;
+use crate::reference::question::Question;
+use crate::reference::reply::{Refusal, Reply};
 
 pub(super) fn tools() -> Vec<Value> {
     vec![
@@ -32,47 +32,40 @@ pub(super) fn tools() -> Vec<Value> {
             &["message"],
         ),
         tool("test_elicitation_sep1034_defaults", "Asks the user with a form that has default values", json!({}), &[]),
+        tool("test_missing_capability", "Answers only clients that offer sampling", json!({}), &[]),
         tool("test_elicitation_sep1330_enums", "Asks the user with every kind of choice", json!({}), &[]),
     ]
 }
 
-/// Asks if the client declared that it can answer.
-async fn ask(call: &Call, capability: &str, method: &'static str, params: Value) -> Result<Value, String> {
-    if !call.client.offers(capability) {
-        return Err(format!("the client does not offer {}", capability.trim_start_matches('/').replace('/', " by ")));
-    }
-    call.ask(method, params).await
+pub(super) async fn roots(call: &mut Call) -> Reply {
+    let answer = call.ask(Question::roots("roots")).await?;
+    Ok(content::said(format!("Roots: {}", answer["roots"])))
 }
 
-pub(super) async fn roots(call: &Call) -> Value {
-    match ask(call, "/roots", method::ROOTS_LIST, json!({})).await {
-        Ok(answer) => content::said(format!("Roots: {}", answer["roots"])),
-        Err(why) => content::failed(why),
-    }
+pub(super) async fn sampling(call: &mut Call, args: &Args) -> Reply {
+    let answer = call.ask(Question::sampling("sampling", args.text("prompt")?, 100)).await?;
+    Ok(content::said(format!("LLM response: {}", sampled(&answer))))
 }
 
-pub(super) async fn sampling(call: &Call, args: &Args) -> Reply {
-    let messages = json!([{ "role": "user", "content": content::text(args.text("prompt")?) }]);
-    let params = json!({ "messages": messages, "maxTokens": 100 });
-    Ok(match ask(call, "/sampling", method::SAMPLING_CREATE_MESSAGE, params).await {
-        Ok(answer) => {
-            // From 2025-11-25 on the content may be a list.
-            let first = answer.pointer("/content/0").unwrap_or(&answer["content"]);
-            content::said(format!("LLM response: {}", first["text"].as_str().unwrap_or("no text")))
-        }
-        Err(why) => content::failed(why),
-    })
+/// The text of a sampling answer. From 2025-11-25 on the content may be a list.
+pub(super) fn sampled(answer: &Value) -> &str {
+    let first = answer.pointer("/content/0").unwrap_or(&answer["content"]);
+    first["text"].as_str().unwrap_or("no text")
 }
 
-/// Asks with a form. Before 2025-11-25 there was no other mode and no name for it.
-async fn form(call: &Call, message: &str, schema: Value) -> Result<(String, Value), String> {
-    let params = json!({ "message": message, "requestedSchema": schema });
-    let answer = ask(call, "/elicitation", method::ELICITATION_CREATE, params).await?;
+/// Answers only those who could be asked.
+pub(super) fn missing_capability(call: &Call) -> Reply {
+    call.need([Skill::Sampling])?;
+    Ok(content::said("The client offers sampling."))
+}
+
+async fn form(call: &mut Call, message: &str, schema: Value) -> Result<(String, Value), Refusal> {
+    let answer = call.ask(Question::form("form", message, schema)).await?;
     let action = answer["action"].as_str().unwrap_or("none").to_owned();
     Ok((action, answer.get("content").cloned().unwrap_or_else(|| json!({}))))
 }
 
-pub(super) async fn elicitation(call: &Call, args: &Args) -> Reply {
+pub(super) async fn elicitation(call: &mut Call, args: &Args) -> Reply {
     let schema = json!({
         "type": "object",
         "properties": {
@@ -81,20 +74,16 @@ pub(super) async fn elicitation(call: &Call, args: &Args) -> Reply {
         },
         "required": ["username", "email"],
     });
-    Ok(match form(call, args.text("message")?, schema).await {
-        Ok((action, answer)) => content::said(format!("User response: <action: {action}, content: {answer}>")),
-        Err(why) => content::failed(why),
-    })
+    let (action, answer) = form(call, args.text("message")?, schema).await?;
+    Ok(content::said(format!("User response: <action: {action}, content: {answer}>")))
 }
 
-async fn completed(call: &Call, message: &str, schema: Value) -> Value {
-    match form(call, message, schema).await {
-        Ok((action, answer)) => content::said(format!("Elicitation completed: action={action}, content={answer}")),
-        Err(why) => content::failed(why),
-    }
+async fn completed(call: &mut Call, message: &str, schema: Value) -> Reply {
+    let (action, answer) = form(call, message, schema).await?;
+    Ok(content::said(format!("Elicitation completed: action={action}, content={answer}")))
 }
 
-pub(super) async fn defaults(call: &Call) -> Value {
+pub(super) async fn defaults(call: &mut Call) -> Reply {
     let schema = json!({
         "type": "object",
         "properties": {
@@ -114,7 +103,7 @@ pub(super) async fn defaults(call: &Call) -> Value {
     completed(call, "Please review and update the form fields with defaults", schema).await
 }
 
-pub(super) async fn enums(call: &Call) -> Value {
+pub(super) async fn enums(call: &mut Call) -> Reply {
     let titled = |kind: &str| {
         json!([
             { "const": "value1", "title": format!("First {kind}") },
@@ -156,21 +145,19 @@ pub(super) async fn enums(call: &Call) -> Value {
     completed(call, "Please select options from the enum fields", schema).await
 }
 
-/// Asks for a visit to a web page, and tells when the server takes it as done (2025-11-25, client/elicitation).
-pub(super) async fn elicit_url(call: &Call, args: &Args) -> Reply {
+/// Asks for a visit to a web page. In a session it tells when it takes that as done (2025-11-25, client/elicitation).
+pub(super) async fn elicit_url(call: &mut Call, args: &Args) -> Reply {
+    let mut question = Question::page("page", "Please open this page", args.text("url")?);
     let id = format!("{}-{}", call.shared.instance(), call.shared.calls());
-    let params = json!({
-        "mode": "url",
-        "message": "Please open this page",
-        "url": args.text("url")?,
-        "elicitationId": id,
-    });
-    Ok(match ask(call, "/elicitation/url", method::ELICITATION_CREATE, params).await {
-        Ok(answer) if answer["action"] == "accept" => {
-            call.notify(ELICITATION_COMPLETE, json!({ "elicitationId": id })).await;
-            content::said("The user opened the page.")
-        }
-        Ok(answer) => content::said(format!("The user did not open the page: {}", answer["action"])),
-        Err(why) => content::failed(why),
-    })
+    if call.session.is_some() {
+        question.params["elicitationId"] = json!(id);
+    }
+    let answer = call.ask(question).await?;
+    if answer["action"] != "accept" {
+        return Ok(content::said(format!("The user did not open the page: {}", answer["action"])));
+    }
+    if call.session.is_some() {
+        call.notify(method::ELICITATION_COMPLETE, json!({ "elicitationId": id })).await;
+    }
+    Ok(content::said("The user opened the page."))
 }

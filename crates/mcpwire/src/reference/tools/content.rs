@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::reference::initialize::Client;
+use crate::reference::client::Client;
 
 /// An image of one pixel.
 pub(in crate::reference) const PNG: &str =

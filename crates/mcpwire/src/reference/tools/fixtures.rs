@@ -11,6 +11,7 @@ use crate::reference::RECONNECTION_PAUSE;
 use crate::reference::args::Args;
 use crate::reference::call::Call;
 use crate::reference::logging::Level;
+use crate::reference::shared::Item;
 
 /// The suite's pause between notifications.
 const STEP: Duration = Duration::from_millis(50);
@@ -25,6 +26,9 @@ pub(super) fn tools() -> Vec<Value> {
         ("test_error_handling", "Answers that it failed"),
         ("test_tool_with_logging", "Sends three log messages, then answers"),
         ("test_tool_with_progress", "Reports progress three times, then answers"),
+        ("test_logging_tool", "Sends three log messages, then answers"),
+        ("test_trigger_tool_change", "Adds a tool, or takes it away"),
+        ("test_trigger_prompt_change", "Adds a prompt, or takes it away"),
         ("test_reconnection", "Is silent for a while, so that the client has to come back for the answer"),
     ];
     let mut tools: Vec<Value> = plain.iter().map(|(name, text)| tool(name, text, json!({}), &[])).collect();
@@ -107,6 +111,13 @@ pub(super) async fn with_progress(call: &Call) -> Value {
     sleep(STEP).await;
     call.progress(100, 100, "done").await;
     said("Tool with progress executed successfully")
+}
+
+/// Changes a list, in one way and then in the other.
+pub(super) fn change(call: &Call, item: Item) -> Value {
+    const NAME: &str = "test_dynamic_item";
+    let changed = call.shared.add(item, NAME) || call.shared.remove(item, NAME);
+    if changed { said("The list has changed.") } else { failed("there are too many items") }
 }
 
 /// Closing the response stream in the meantime is left to the front.

@@ -16,6 +16,8 @@ const LONGEST: u64 = 3_600_000;
 /// How often `slow` reports progress.
 const REPORTS: u64 = 10;
 const MOST_STEPS: u64 = 100_000;
+/// How often `again` has a client come again.
+const MOST_ROUNDS: u64 = 100;
 
 pub(super) fn tools() -> Vec<Value> {
     let ms = json!({ "type": "integer", "minimum": 0, "maximum": LONGEST });
@@ -36,6 +38,12 @@ pub(super) fn tools() -> Vec<Value> {
                 "logger": { "type": "string" },
             }),
             &["level", "message"],
+        ),
+        tool(
+            "again",
+            "Has a client of 2026-07-28 come again that often, without a question, before it answers",
+            json!({ "times": { "type": "integer", "minimum": 0, "maximum": MOST_ROUNDS } }),
+            &[],
         ),
     ]
 }
@@ -71,9 +79,14 @@ pub(super) async fn progress(call: &Call, args: &Args) -> Reply {
 }
 
 pub(super) async fn log(call: &Call, args: &Args) -> Reply {
-    let level = Level::read(args)?;
+    let level = Level::read(args, "level")?;
     let message = args.text("message")?;
     let logger = args.optional_text("logger")?.unwrap_or("reference");
     call.log(level, logger, json!(message)).await;
     Ok(content::said(format!("Logged as {}.", level.name())))
+}
+
+pub(super) fn again(call: &Call, args: &Args) -> Reply {
+    call.again(args.whole("times", 0..=MOST_ROUNDS, 1)?)?;
+    Ok(content::said("That was often enough."))
 }

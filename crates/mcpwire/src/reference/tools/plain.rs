@@ -32,6 +32,16 @@ pub(super) fn tools() -> Vec<Value> {
             &["bytes"],
         ),
         tool("resource_link", "Answers a link to a resource", json!({}), &[]),
+        tool(
+            "route",
+            "Tells the region it was called for, which HTTP clients of 2026-07-28 repeat in a header",
+            json!({
+                "region": { "type": "string", "x-mcp-header": "Region" },
+                "priority": { "type": "integer", "x-mcp-header": "Priority" },
+                "urgent": { "type": "boolean", "x-mcp-header": "Urgent" },
+            }),
+            &["region"],
+        ),
     ]
 }
 
@@ -70,4 +80,8 @@ pub(super) fn resource_link() -> Value {
         "description": "A text that never changes",
         "mimeType": "text/plain",
     })])
+}
+
+pub(super) fn route(args: &Args) -> Reply {
+    Ok(content::said(format!("Routed to {}.", args.text("region")?)))
 }

@@ -58,7 +58,7 @@ pub(super) fn info(call: &Call) -> Value {
 
 pub(super) fn touch(call: &Call, args: &Args) -> Reply {
     let uri = args.optional_text("uri")?.unwrap_or(resources::WATCHED);
-    resources::contents(uri, &call.shared)?;
+    resources::check(uri, &call.shared)?;
     Ok(match call.shared.touch(uri) {
         Some(revision) => content::said(format!("{uri} is at revision {revision}.")),
         None => content::failed("too many resources were touched"),

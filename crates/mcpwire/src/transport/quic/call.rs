@@ -69,9 +69,8 @@ pub(super) async fn tell(peer: &Peer, request: Request) {
 }
 
 fn encode(request_id: String, request: Request) -> Result<Bytes, NoAnswer> {
-    frame::encode(&PluginRequest { request_id, request: Some(request) }).ok_or_else(|| {
-        NoAnswer::Useless(format!("expected a request of at most {LONGEST} bytes, came a longer one"))
-    })
+    frame::encode(&PluginRequest { request_id, request: Some(request) })
+        .ok_or_else(|| NoAnswer::Useless(format!("expected a request of at most {LONGEST} bytes, came a longer one")))
 }
 
 /// Sends a request and waits for its one answer.

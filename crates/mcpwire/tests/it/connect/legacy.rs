@@ -130,11 +130,16 @@ async fn it_is_found_out_when_initialize_is_refused() {
 #[tokio::test]
 async fn a_server_that_answers_the_request_itself_is_not_asked_for_a_stream() {
     let own = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32602,"message":"no such version"}}"#;
-    for (status, body, says) in [(400, own, "no such version"), (401, "", "401"), (403, "", "403"), (406, "", "406")] {
+    let cases =
+        [(400, own, "no such version", true), (401, "", "401", false), (403, "", "403", false), (406, "", "406", true)];
+    for (status, body, says, asked) in cases {
         let mut server = Script::start().await;
         let mut client = Mcpwire::start(&["connect", &server.url()]);
         client.request(0, "initialize", initialize_params(VERSION)).await;
         server.expect("initialize").await.refuse(status, body).await;
+        if asked {
+            server.expect("server/discover").await.refuse(status, "").await;
+        }
         assert!(error_text(&client.message().await).contains(says));
         client.finish().await;
         server.assert_idle();
@@ -149,6 +154,7 @@ async fn a_server_that_speaks_neither_is_told_by_its_first_refusal() {
         client.request(0, "initialize", initialize_params(VERSION)).await;
         server.expect("initialize").await.refuse(404, "Cannot POST /mcp").await;
         server.expect("GET").await.answer(status, &[("content-type", kind)], "no stream").await;
+        server.expect("server/discover").await.refuse(404, "Cannot POST /mcp").await;
         let answer = client.message().await;
         assert_eq!(error_text(&answer), "HTTP 404 Not Found: Cannot POST /mcp");
         client.finish().await;
@@ -162,6 +168,7 @@ async fn only_the_transport_that_is_asked_for_is_tried() {
     let mut client = Mcpwire::start(&["connect", &server.url(), "--transport", "http"]);
     client.request(0, "initialize", initialize_params(VERSION)).await;
     server.expect("initialize").await.refuse(404, "none here").await;
+    server.expect("server/discover").await.refuse(404, "none here").await;
     assert!(error_text(&client.message().await).contains("none here"));
     client.finish().await;
     let mut client = Mcpwire::start(&["connect", &server.url(), "--transport", "sse"]);
@@ -224,6 +231,9 @@ async fn an_endpoint_on_another_origin_is_refused() {
         }
         let mut stream = server.expect("GET").await.stream().await;
         stream.event(&format!("event: endpoint\ndata: {}\n\n", elsewhere.url())).await;
+        if transport == "auto" {
+            server.expect("server/discover").await.refuse(405, "").await;
+        }
         let answer = client.message().await;
         assert!(error_text(&answer).contains("expected an endpoint on the origin of the stream"), "{answer}");
         assert!(error_text(&answer).contains(&elsewhere.url()), "{answer}");
@@ -245,6 +255,9 @@ async fn an_endpoint_that_never_comes_is_not_waited_for_for_ever() {
         }
         let mut stream = server.expect("GET").await.stream().await;
         stream.event(": nothing to see\n\nevent: ping\ndata: 1\n\n").await;
+        if transport == "auto" {
+            server.expect("server/discover").await.refuse(404, "no POST").await;
+        }
         let answer = client.message().await;
         assert!(error_text(&answer).contains(says), "{answer}");
         stream.closed().await;

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use mcpwire_proto::session::legacy::{Config, Session};
+use mcpwire_proto::conversation::Config;
+use mcpwire_proto::session::legacy;
 use mcpwire_proto::{Message, Packet};
 use quinn::{Connection, Endpoint, RecvStream, SendStream};
 use serde_json::{Value, json};
@@ -15,7 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use crate::bridge;
+use crate::bridge::{self, Upstreams};
 use crate::link::{Event, Link};
 use crate::reference::{self, Shared};
 use crate::transport::quic::certs::Certs;
@@ -156,8 +157,10 @@ impl Client {
         // The client's side of the bridge is the other end of our link.
         let (downstream, mut far) = Link::pair();
         let bridge = tokio::spawn(async move {
-            let session = Session::new(Config { wait: Duration::from_secs(8), ..Config::default() });
-            bridge::run(downstream, server, session, pending::<()>(), Duration::from_secs(5)).await;
+            let relay = legacy::Config { wait: Duration::from_secs(8), ..legacy::Config::default() };
+            let config = Config { relay, sorted: true, ..Config::default() };
+            let server = Upstreams::only(server);
+            bridge::run(downstream, server, config, pending::<()>(), Duration::from_secs(5)).await;
         });
         let crate::link::Port { tx, mut rx } = port;
         tokio::spawn(async move {

@@ -1,8 +1,11 @@
-//! Joins one downstream link (where the client sits) to one upstream link (where the server sits).
+//! Joins one downstream link (where the client sits) to the server's side: one upstream link, or several where a client
+//! of one era talks to a server of the other.
 //!
-//! One loop owns the [`Session`], which decides everything; the loop only moves messages and keeps time. A slow client
+//! One loop owns the [`Conversation`], which decides everything; the loop only moves messages and keeps time. A slow client
 //! never stops us from reading what it sends, and a slow server never stops us from reading its answers, so the two
 //! cannot lock each other up through us.
+
+mod upstreams;
 
 use std::collections::VecDeque;
 use std::future::{Future, pending};
@@ -10,9 +13,13 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use mcpwire_proto::Packet;
-use mcpwire_proto::session::legacy::{Effect, Phase, Session};
+use mcpwire_proto::conversation::{Config, Conversation, Effect, Upstream};
+use mcpwire_proto::session::legacy::Phase;
 use tokio::sync::mpsc;
 use tokio::time::{sleep_until, timeout};
+
+use self::upstreams::News;
+pub use self::upstreams::{Connect, Connection, Reach, Upstreams};
 
 use crate::health::{Condition, Watch};
 use crate::link::{Event, Link};
@@ -37,22 +44,26 @@ pub enum End {
 }
 
 /// Carries messages until the client's side closes or `stop` completes, then waits up to `drain` for what is under way;
-/// not at all when both have happened.
-pub async fn run(downstream: Link, upstream: Link, session: Session, stop: impl Future, drain: Duration) -> End {
-    run_watched(downstream, upstream, session, stop, drain, None).await
+/// not at all when both have happened. Returns when every connection to the server is gone.
+pub async fn run(downstream: Link, upstreams: Upstreams, config: Config, stop: impl Future, drain: Duration) -> End {
+    let (end, upstreams) = carry(downstream, upstreams, config, stop, drain, None).await;
+    upstreams.gone().await;
+    end
 }
 
-/// The same, with an eye on the server's health.
-pub async fn run_watched(
+/// The same, with an eye on the server's health, and the connections are given back to be ended.
+pub fn carry(
     downstream: Link,
-    upstream: Link,
-    session: Session,
+    upstreams: Upstreams,
+    config: Config,
     stop: impl Future,
     drain: Duration,
     watch: Option<Watch>,
-) -> End {
-    let (to_client, to_server) = (VecDeque::new(), VecDeque::new());
-    Bridge { session, downstream, upstream, to_client, to_server, watch }.run(stop, drain).await
+) -> impl Future<Output = (End, Upstreams)> {
+    let conversation = Conversation::new(Config { known: upstreams.reach.known(), ..config });
+    let conversation = if upstreams.has_first() { conversation.opened_first() } else { conversation };
+    // There may be thousands of bridges: boxed, what each is made of lies in memory once, and not in every step of its loop.
+    Box::new(Bridge { conversation, downstream, upstreams, to_client: VecDeque::new(), watch }).run(stop, drain)
 }
 
 /// What a bridge waits for.
@@ -60,23 +71,22 @@ enum Step {
     /// A receiver took a message.
     Pumped,
     Downstream(Option<Event>),
-    Upstream(Option<Event>),
+    Upstream(Upstream, Option<Event>),
     ClientGone,
     Stop,
     Alarm,
 }
 
 struct Bridge {
-    session: Session,
+    conversation: Conversation,
     downstream: Link,
-    upstream: Link,
+    upstreams: Upstreams,
     to_client: VecDeque<Packet>,
-    to_server: VecDeque<Packet>,
     watch: Option<Watch>,
 }
 
 impl Bridge {
-    async fn run(mut self, stop: impl Future, drain: Duration) -> End {
+    async fn run(mut self: Box<Self>, stop: impl Future, drain: Duration) -> (End, Upstreams) {
         let client = self.downstream.tx.clone();
         let mut client_gone = pin!(client.closed());
         let mut stop = pin!(stop);
@@ -84,19 +94,21 @@ impl Bridge {
         let mut draining: Option<Instant> = None;
         loop {
             self.pump();
+            if self.conversation.is_over() {
+                return self.finish(End::CutShort, "the connection to the server ended", drain).await;
+            }
             if let Some(until) = draining {
-                if self.session.owed_to_client() == 0 && self.to_server.is_empty() {
-                    return self.finish(End::Done, drain).await;
+                if self.conversation.owed_to_client() == 0 && self.upstreams.backlog() == 0 {
+                    return self.finish(End::Done, "the client is done", drain).await;
                 }
                 if until <= Instant::now() {
-                    self.session.abandon("the client closed before the answer came");
-                    return self.finish(End::CutShort, drain).await;
+                    return self.finish(End::CutShort, "the client closed before the answer came", drain).await;
                 }
             }
             let step = tokio::select! {
                 biased;
                 step = self.next(draining) => step,
-                () = &mut client_gone => return End::ClientGone,
+                () = &mut client_gone => return (End::ClientGone, self.upstreams),
                 _ = &mut stop, if !stopped => { stopped = true; Step::Stop }
             };
             match step {
@@ -111,13 +123,10 @@ impl Bridge {
                     tracing::info!(target: "bridge", "stopping: waiting for what is under way");
                     draining = Some(Instant::now() + drain);
                 }
-                Step::Upstream(Some(event)) => self.on_upstream(event),
-                Step::Upstream(None) => {
-                    self.session.abandon("the connection to the server ended");
-                    return self.finish(End::CutShort, drain).await;
-                }
-                Step::ClientGone => return End::ClientGone,
-                Step::Alarm => self.session.handle_timeout(Instant::now()),
+                Step::Upstream(upstream, Some(event)) => self.on_upstream(upstream, event),
+                Step::Upstream(upstream, None) => self.on_closed(upstream, "the connection to the server ended"),
+                Step::ClientGone => return (End::ClientGone, self.upstreams),
+                Step::Alarm => self.conversation.handle_timeout(Instant::now()),
             }
             self.take_what_waits(draining.is_some());
         }
@@ -125,23 +134,20 @@ impl Bridge {
 
     /// Waits for the next message, for room for one, or for the next deadline.
     async fn next(&mut self, draining: Option<Instant>) -> Step {
-        let alarm = self.session.poll_timeout().into_iter().chain(draining).min();
-        let Bridge { downstream, upstream, to_client, to_server, .. } = self;
+        let alarm = self.conversation.poll_timeout().into_iter().chain(draining).min();
+        let Bridge { downstream, upstreams, to_client, .. } = self;
+        let ask = draining.is_none() && upstreams.backlog() < BACKLOG;
         tokio::select! {
             biased;
             permit = downstream.tx.reserve(), if !to_client.is_empty() => match (permit, to_client.pop_front()) {
                 (Ok(permit), Some(packet)) => { permit.send(packet); Step::Pumped }
                 _ => Step::ClientGone,
             },
-            permit = upstream.tx.reserve(), if !to_server.is_empty() => {
-                // A closed upstream drops the packet here and tells by the end of its events.
-                if let (Ok(permit), Some(packet)) = (permit, to_server.pop_front()) {
-                    permit.send(packet);
-                }
-                Step::Pumped
-            }
-            event = upstream.rx.recv(), if to_client.len() < BACKLOG => Step::Upstream(event),
-            event = downstream.rx.recv(), if draining.is_none() && to_server.len() < BACKLOG => Step::Downstream(event),
+            news = upstreams.next(to_client.len() < BACKLOG) => match news {
+                News::Sent => Step::Pumped,
+                News::Came(upstream, event) => Step::Upstream(upstream, event),
+            },
+            event = downstream.rx.recv(), if ask => Step::Downstream(event),
             () = until(alarm) => Step::Alarm,
         }
     }
@@ -149,13 +155,13 @@ impl Bridge {
     /// Handles what else has come, so that a burst costs one wait, and not one for each message.
     fn take_what_waits(&mut self, draining: bool) {
         for _ in 0..BURST {
-            let upstream = if self.to_client.len() < BACKLOG { self.upstream.rx.try_recv().ok() } else { None };
-            let downstream =
-                if draining || self.to_server.len() >= BACKLOG { None } else { self.downstream.rx.try_recv().ok() };
+            let upstream = if self.to_client.len() < BACKLOG { self.upstreams.take() } else { None };
+            let full = draining || self.upstreams.backlog() >= BACKLOG;
+            let downstream = if full { None } else { self.downstream.rx.try_recv().ok() };
             if upstream.is_none() && downstream.is_none() {
                 return;
             }
-            upstream.into_iter().for_each(|event| self.on_upstream(event));
+            upstream.into_iter().for_each(|(upstream, event)| self.on_upstream(upstream, event));
             downstream.into_iter().for_each(|event| self.on_downstream(event));
             self.pump();
         }
@@ -164,9 +170,9 @@ impl Bridge {
     fn on_downstream(&mut self, event: Event) {
         let now = Instant::now();
         match event {
-            Event::Packet(packet) => self.session.handle_client(packet.message, now),
-            Event::Batch(text) => self.session.handle_client_batch(&text, now),
-            Event::Garbage(rejected) => self.session.handle_garbage(rejected),
+            Event::Packet(packet) => self.conversation.handle_client(packet.message, now),
+            Event::Batch(text) => self.conversation.handle_client_batch(&text, now),
+            Event::Garbage(rejected) => self.conversation.handle_garbage(rejected),
             Event::Failed { message, failure } => tracing::warn!(target: "bridge", "{message} failed: {failure}"),
             Event::SessionLost(why) | Event::Gone(why) => {
                 tracing::warn!(target: "bridge", "the client's session is gone: {why}");
@@ -174,13 +180,13 @@ impl Bridge {
         }
     }
 
-    fn on_upstream(&mut self, event: Event) {
+    fn on_upstream(&mut self, upstream: Upstream, event: Event) {
         let now = Instant::now();
         match event {
-            Event::Packet(packet) => self.session.handle_server(packet, now),
-            Event::Failed { message, failure } => self.session.handle_failed(message, failure, now),
-            Event::SessionLost(why) => self.session.handle_session_lost(&why, now),
-            Event::Gone(why) => self.session.handle_server_gone(&why, now),
+            Event::Packet(packet) => self.conversation.handle_server(upstream, packet, now),
+            Event::Failed { message, failure } => self.conversation.handle_failed(upstream, message, failure, now),
+            Event::SessionLost(why) => self.conversation.handle_session_lost(upstream, &why, now),
+            Event::Gone(why) => self.conversation.handle_server_gone(upstream, &why, now),
             Event::Garbage(rejected) => {
                 tracing::warn!(target: "bridge", "skipped what the server sent: {}", rejected.fault);
             }
@@ -188,40 +194,55 @@ impl Bridge {
         }
     }
 
-    /// Hands over what is to be sent, as far as the receivers take it at once.
+    fn on_closed(&mut self, upstream: Upstream, why: &str) {
+        self.upstreams.close(upstream);
+        self.conversation.handle_closed(upstream, why, Instant::now());
+    }
+
+    /// Does what the conversation wants, and hands over what is to be sent, as far as the receivers take it at once.
     fn pump(&mut self) {
-        while let Some(effect) = self.session.poll_effect() {
+        while let Some(effect) = self.conversation.poll_effect() {
             match effect {
                 Effect::ToClient(packet) => self.to_client.push_back(packet),
-                Effect::ToServer(packet) => self.to_server.push_back(packet),
+                Effect::ToServer(upstream, packet) => self.upstreams.push(upstream, packet),
+                Effect::Open(upstream) => {
+                    if let Err(error) = self.upstreams.open(upstream) {
+                        tracing::error!(target: "bridge", "cannot reach for the server: {error:#}");
+                        self.on_closed(upstream, "cannot reach for the server");
+                    }
+                }
+                Effect::Close(upstream) => self.upstreams.close(upstream),
+                Effect::Learned(known) => self.upstreams.reach.learn(known),
             }
         }
         if let Some(watch) = &mut self.watch {
-            watch.report(condition(&self.session), self.session.trouble());
+            watch.report(condition(&self.conversation), self.conversation.trouble());
         }
         hand_over(&mut self.to_client, &self.downstream.tx);
-        hand_over(&mut self.to_server, &self.upstream.tx);
+        self.upstreams.flush();
     }
 
     /// Gives the client its last messages. One that does not read them has had its time.
-    async fn finish(mut self, end: End, drain: Duration) -> End {
+    async fn finish(mut self: Box<Self>, end: End, why: &str, drain: Duration) -> (End, Upstreams) {
+        self.conversation.abandon(why, Instant::now());
         self.pump();
         let limit = if end == End::Done { drain.max(LAST_WORDS) } else { LAST_WORDS };
+        let Bridge { downstream, upstreams, to_client, .. } = *self;
         let last = async {
-            for packet in self.to_client {
-                self.downstream.tx.send(packet).await?;
+            for packet in to_client {
+                downstream.tx.send(packet).await?;
             }
             Ok::<_, mpsc::error::SendError<Packet>>(())
         };
         match timeout(limit, last).await {
-            Ok(Ok(())) => end,
-            _ => End::ClientGone,
+            Ok(Ok(())) => (end, upstreams),
+            _ => (End::ClientGone, upstreams),
         }
     }
 }
 
-fn condition(session: &Session) -> Condition {
-    match session.phase() {
+fn condition(conversation: &Conversation) -> Condition {
+    match conversation.phase() {
         Phase::Idle => Condition::Idle,
         Phase::Opening => Condition::Starting,
         Phase::Open => Condition::Up,

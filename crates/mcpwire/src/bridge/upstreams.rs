@@ -1,0 +1,190 @@
+//! The connections to one server that a bridge holds: mostly one, more where eras are joined.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use mcpwire_proto::Packet;
+use mcpwire_proto::conversation::{Known, Upstream};
+use tokio::sync::mpsc::OwnedPermit;
+use tokio::sync::mpsc::error::SendError;
+use tokio::task::JoinHandle;
+
+use crate::link::{Event, Link};
+
+/// A link to the target; the handle, if there is one, completes when everything behind the link is gone.
+pub type Connection = (Link, Option<JoinHandle<()>>);
+
+/// How a link to the target is made.
+pub type Connect = Arc<dyn Fn() -> anyhow::Result<Connection> + Send + Sync>;
+
+/// A target: how to reach it, and what is known of it. Clones are the same target.
+#[derive(Clone)]
+pub struct Reach {
+    connect: Connect,
+    known: Arc<Mutex<Known>>,
+}
+
+impl Reach {
+    pub fn new(connect: Connect) -> Reach {
+        Reach { connect, known: Arc::default() }
+    }
+
+    pub fn known(&self) -> Known {
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps what was found out, for the conversations that come.
+    pub fn learn(&self, known: Known) {
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner) = known;
+    }
+}
+
+impl fmt::Debug for Reach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reach").field("known", &self.known()).finish_non_exhaustive()
+    }
+}
+
+/// The open connections, each with what waits to be sent on it.
+#[derive(Debug)]
+pub struct Upstreams {
+    pub(super) reach: Reach,
+    slots: Vec<Slot>,
+    goodbyes: Vec<JoinHandle<()>>,
+}
+
+struct Slot {
+    upstream: Upstream,
+    link: Link,
+    to_server: VecDeque<Packet>,
+    /// Waits for room on the link. Kept, so that the wait keeps its place.
+    room: Option<Room>,
+}
+
+type Room = Pin<Box<dyn Future<Output = Result<OwnedPermit<Packet>, SendError<()>>> + Send>>;
+
+impl fmt::Debug for Slot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} ({} waiting)", self.upstream, self.to_server.len())
+    }
+}
+
+/// What happened on a connection.
+pub(super) enum News {
+    /// It took a message.
+    Sent,
+    /// It has something to tell, or has ended.
+    Came(Upstream, Option<Event>),
+}
+
+impl Upstreams {
+    /// None is open yet.
+    pub fn new(reach: Reach) -> Upstreams {
+        Upstreams { reach, slots: Vec::new(), goodbyes: Vec::new() }
+    }
+
+    /// The first is open already, so that the server has a head start.
+    pub fn opened(reach: Reach) -> anyhow::Result<Upstreams> {
+        let mut upstreams = Upstreams::new(reach);
+        upstreams.open(Upstream::FIRST)?;
+        Ok(upstreams)
+    }
+
+    /// One link to a server that has no other.
+    pub fn only(link: Link) -> Upstreams {
+        let mut upstreams =
+            Upstreams::new(Reach::new(Arc::new(|| anyhow::bail!("the server has one connection only"))));
+        upstreams.insert(Upstream::FIRST, (link, None));
+        upstreams
+    }
+
+    pub(super) fn has_first(&self) -> bool {
+        self.slots.iter().any(|slot| slot.upstream == Upstream::FIRST)
+    }
+
+    pub(super) fn open(&mut self, upstream: Upstream) -> anyhow::Result<()> {
+        let connection = (self.reach.connect)()?;
+        self.insert(upstream, connection);
+        Ok(())
+    }
+
+    fn insert(&mut self, upstream: Upstream, (link, goodbye): Connection) {
+        self.goodbyes.retain(|goodbye| !goodbye.is_finished());
+        self.goodbyes.extend(goodbye);
+        self.slots.push(Slot { upstream, link, to_server: VecDeque::new(), room: None });
+    }
+
+    /// Ends a connection. What waits to be sent on it is of no use any more.
+    pub(super) fn close(&mut self, upstream: Upstream) {
+        self.slots.retain(|slot| slot.upstream != upstream);
+    }
+
+    pub(super) fn push(&mut self, upstream: Upstream, packet: Packet) {
+        if let Some(slot) = self.slots.iter_mut().find(|slot| slot.upstream == upstream) {
+            slot.to_server.push_back(packet);
+        }
+    }
+
+    /// How many messages wait on the connection where most do.
+    pub(super) fn backlog(&self) -> usize {
+        self.slots.iter().map(|slot| slot.to_server.len()).max().unwrap_or(0)
+    }
+
+    /// Hands over what is to be sent, as far as it is taken at once.
+    pub(super) fn flush(&mut self) {
+        for slot in &mut self.slots {
+            super::hand_over(&mut slot.to_server, &slot.link.tx);
+        }
+    }
+
+    /// What has come already.
+    pub(super) fn take(&mut self) -> Option<(Upstream, Event)> {
+        self.slots.iter_mut().find_map(|slot| Some((slot.upstream, slot.link.rx.try_recv().ok()?)))
+    }
+
+    /// Waits for room for a message, or, if there is room for what comes of it, for news.
+    pub(super) async fn next(&mut self, read: bool) -> News {
+        poll_fn(|cx| {
+            for slot in &mut self.slots {
+                if slot.poll_room(cx).is_ready() {
+                    return Poll::Ready(News::Sent);
+                }
+                if read && let Poll::Ready(event) = slot.link.rx.poll_recv(cx) {
+                    return Poll::Ready(News::Came(slot.upstream, event));
+                }
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Ends all connections and waits until everything behind them is gone.
+    pub async fn gone(mut self) {
+        self.slots.clear();
+        for goodbye in self.goodbyes {
+            let _ = goodbye.await;
+        }
+    }
+}
+
+impl Slot {
+    /// Ready when a message was handed over.
+    fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.to_server.is_empty() {
+            return Poll::Pending;
+        }
+        let room = self.room.get_or_insert_with(|| Box::pin(self.link.tx.clone().reserve_owned()));
+        let Poll::Ready(room) = room.as_mut().poll(cx) else { return Poll::Pending };
+        self.room = None;
+        match (room, self.to_server.pop_front()) {
+            (Ok(permit), Some(packet)) => drop(permit.send(packet)),
+            // A closed link tells by the end of its events.
+            _ => self.to_server.clear(),
+        }
+        Poll::Ready(())
+    }
+}
