@@ -1,6 +1,7 @@
 //! One connection of MCP over QUIC: a client, whose session is given away as a [`Link`].
 
 use std::collections::HashMap;
+use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -150,22 +151,42 @@ impl Client {
             return answer_and_end(output, fault.to_message(Some(&id))).await;
         }
         self.hear(Event::Packet(request.into())).await;
-        let reading = async {
-            loop {
-                match lines.next().await {
-                    Ok(Some(line)) => self.hear(event(line, self.limit)).await,
-                    Ok(None) => break,
-                    // The client has dropped the stream: it does not wait any more.
-                    Err(_) => break self.give_up(&id).await,
-                }
+        {
+            let reading = async {
+                self.follow(&id, &mut lines).await;
+                // A client that has said all may still read.
+                pending::<()>().await;
+            };
+            tokio::select! {
+                () = reading => {}
+                () = write_all(output, messages) => {}
             }
-            std::future::pending::<()>().await;
-        };
-        tokio::select! {
-            () = reading => {}
-            () = write_all(output, messages) => {}
         }
-        lock(&self.streams).remove(&id);
+        if lock(&self.streams).contains_key(&id) {
+            // The client reads no more: perhaps it says why.
+            let _ = timeout(LAST_WORDS, self.follow(&id, &mut lines)).await;
+            self.give_up(&id).await;
+        }
+    }
+
+    /// Hears what a client adds to a request, until it has said all.
+    async fn follow(&self, id: &Id, lines: &mut Lines<RecvStream>) {
+        loop {
+            match lines.next().await {
+                Ok(Some(line)) => {
+                    let event = event(line, self.limit);
+                    let cancels = matches!(&event, Event::Packet(packet) if packet.message.is(method::CANCELLED));
+                    self.hear(event).await;
+                    if cancels {
+                        // Nothing more is owed here, and so the stream ends.
+                        lock(&self.streams).remove(id);
+                    }
+                }
+                Ok(None) => return,
+                // The client has dropped the stream: it does not wait any more.
+                Err(_) => return self.give_up(id).await,
+            }
+        }
     }
 
     /// The request that a stream begins with, or what its client is answered instead.
