@@ -14,10 +14,10 @@ for (const { scenario, scored } of scenariosOf(requirements)) {
   expected.delete(scenario);
   if (fault && known) report.line("known", name, `${known} (${fault})`);
   else if (fault) report.line("FAIL", name, fault);
-  else if (known) report.line("FAIL", name, "passes, but is listed in expected-failures.txt: take it out");
+  else if (known) report.line("FAIL", name, "passes, but is listed in the list of expected failures: take it out");
   else report.line("ok", name, warnings);
 }
 for (const scenario of expected.keys()) {
-  report.line("FAIL", scenario, "is listed in expected-failures.txt, but there is no such scenario");
+  report.line("FAIL", scenario, "is listed in the list of expected failures, but there is no such scenario");
 }
 report.end();

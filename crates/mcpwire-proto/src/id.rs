@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// A JSON-RPC request id: a string or a number.
@@ -11,9 +12,43 @@ use std::sync::Arc;
 /// never equal to a number.
 #[derive(Clone)]
 pub struct Id {
-    raw: Arc<str>,
+    raw: Text,
     /// The one spelling used for comparison, where it differs from `raw`.
     canonical: Option<Arc<str>>,
+}
+
+/// Almost every id is short: it is kept in place and costs no allocation.
+#[derive(Clone)]
+enum Text {
+    Short { length: u8, bytes: [u8; SHORT] },
+    Long(Arc<str>),
+}
+
+const SHORT: usize = 22;
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Text {
+        let mut bytes = [0; SHORT];
+        match bytes.get_mut(..text.len()) {
+            Some(room) => {
+                room.copy_from_slice(text.as_bytes());
+                Text::Short { length: text.len() as u8, bytes }
+            }
+            None => Text::Long(text.into()),
+        }
+    }
+}
+
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        match self {
+            // It was a text when it was taken in.
+            Text::Short { length, bytes } => std::str::from_utf8(&bytes[..usize::from(*length)]).unwrap_or_default(),
+            Text::Long(text) => text,
+        }
+    }
 }
 
 impl Id {
@@ -56,13 +91,13 @@ fn canonical_number(raw: &str) -> Option<String> {
 impl From<&str> for Id {
     /// A string id.
     fn from(text: &str) -> Id {
-        Id { raw: serde_json::Value::from(text).to_string().into(), canonical: None }
+        Id { raw: Text::from(&*serde_json::Value::from(text).to_string()), canonical: None }
     }
 }
 
 impl From<u64> for Id {
     fn from(number: u64) -> Id {
-        Id { raw: number.to_string().into(), canonical: None }
+        Id { raw: Text::from(&*number.to_string()), canonical: None }
     }
 }
 
@@ -104,6 +139,14 @@ mod tests {
     fn text_is_kept_verbatim() {
         for raw in ["1", "\"1\"", "-7", "123456789012345678901234567890", "\"\\u00e9\"", "1.0", "1e2", "\"\""] {
             assert_eq!(id(raw).as_json(), raw);
+        }
+        for length in 0..2 * SHORT {
+            let text = format!("\"{}\"", "x".repeat(length));
+            assert_eq!(id(&text).as_json(), text);
+            assert_eq!(id(&text), Id::from(&*"x".repeat(length)));
+        }
+        for number in [0, 9, 10, u64::MAX] {
+            assert_eq!(Id::from(number).as_json(), number.to_string());
         }
     }
 

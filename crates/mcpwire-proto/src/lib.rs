@@ -7,6 +7,7 @@ pub mod era;
 pub mod error;
 pub mod failure;
 pub mod frame;
+pub mod headers;
 pub mod id;
 pub mod json;
 pub mod message;

@@ -159,7 +159,7 @@ impl Message {
     pub fn with_id(&self, id: &Id) -> Message {
         let Some(span) = &self.0.id_span else { return self.clone() };
         let raw = &self.0.raw;
-        let mut text = Vec::with_capacity(raw.len() + id.as_json().len());
+        let mut text = Vec::with_capacity(raw.len() - span.len() + id.as_json().len());
         text.extend_from_slice(&raw[..span.start]);
         text.extend_from_slice(id.as_json().as_bytes());
         text.extend_from_slice(&raw[span.end..]);
@@ -188,6 +188,13 @@ impl Message {
         }
     }
 
+    /// The same message in memory of its own. One that is kept for long must not keep the whole chunk it was read in.
+    pub(crate) fn detached(&self) -> Message {
+        let Inner { raw, kind, id_span, payload } = &*self.0;
+        let raw = Bytes::copy_from_slice(raw);
+        Message(Arc::new(Inner { raw, kind: kind.clone(), id_span: id_span.clone(), payload: payload.clone() }))
+    }
+
     /// The same message with a part of its payload, which must be borrowed from it, replaced by other JSON text.
     pub(crate) fn replace(&self, part: &str, by: &str) -> Message {
         let raw = &self.0.raw;
@@ -202,6 +209,11 @@ impl Message {
     /// The whole message, on one line, without its line break.
     pub fn as_bytes(&self) -> &Bytes {
         &self.0.raw
+    }
+
+    /// The same, without a copy or a count if this is the only clone.
+    pub fn into_bytes(self) -> Bytes {
+        Arc::try_unwrap(self.0).map_or_else(|shared| shared.raw.clone(), |inner| inner.raw)
     }
 
     pub fn kind(&self) -> &Kind {

@@ -7,6 +7,7 @@ pub mod cli;
 pub mod expose;
 pub mod health;
 pub mod link;
+mod rarely;
 pub mod reference;
 pub mod share;
 pub mod shutdown;

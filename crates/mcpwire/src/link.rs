@@ -30,7 +30,7 @@ pub enum Event {
     /// The peer sent a JSON array of messages; whether it may is for the session to say.
     Batch(Bytes),
     /// The peer sent something that is no message; it says how to answer it.
-    Garbage(Rejected),
+    Garbage(Box<Rejected>),
     /// A message given to `Link::tx` did not get through.
     Failed {
         message: Message,

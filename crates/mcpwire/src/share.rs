@@ -11,6 +11,8 @@ use crate::link::{Event, Link, Port};
 
 /// How many messages wait for the server before we stop reading from the clients.
 const BACKLOG: usize = 256;
+/// How many messages are handled between two looks at new clients.
+const BURST: usize = 64;
 /// How many new clients wait to be taken in.
 const JOINING: usize = 16;
 
@@ -66,7 +68,7 @@ impl Clients {
         // Given up with the last entrance, so that the channel ends with the last client.
         let mut keep = Some(keep);
         loop {
-            self.pump();
+            self.pump(&server.tx);
             tokio::select! {
                 biased;
                 permit = server.tx.reserve(), if !self.to_server.is_empty() => match (permit, self.to_server.pop_front()) {
@@ -82,11 +84,25 @@ impl Clients {
                     None => keep = None,
                 },
                 said = from_clients.recv(), if self.to_server.len() < BACKLOG => match said {
-                    Some((member, Some(message))) => self.share.handle_client(member, message),
-                    Some((member, None)) => self.leave(member),
+                    Some((member, message)) => self.on_client(member, message),
                     None => return,
                 },
             }
+            self.take_what_waits(&mut server, &mut from_clients);
+        }
+    }
+
+    /// Handles what else has come, so that a burst costs one wait, and not one for each message.
+    fn take_what_waits(&mut self, server: &mut Link, from_clients: &mut mpsc::Receiver<(Member, Option<Message>)>) {
+        for _ in 0..BURST {
+            let event = server.rx.try_recv().ok();
+            let said = if self.to_server.len() < BACKLOG { from_clients.try_recv().ok() } else { None };
+            if event.is_none() && said.is_none() {
+                return;
+            }
+            event.into_iter().for_each(|event| self.on_server(event));
+            said.into_iter().for_each(|(member, message)| self.on_client(member, message));
+            self.pump(&server.tx);
         }
     }
 
@@ -104,6 +120,14 @@ impl Clients {
             }
             let _ = said.send((member, None)).await;
         });
+    }
+
+    /// A client has said something, or is gone.
+    fn on_client(&mut self, member: Member, message: Option<Message>) {
+        match message {
+            Some(message) => self.share.handle_client(member, message),
+            None => self.leave(member),
+        }
     }
 
     fn leave(&mut self, member: Member) {
@@ -145,7 +169,8 @@ impl Clients {
         }
     }
 
-    fn pump(&mut self) {
+    /// Hands over what is to be sent, as far as the server takes it at once.
+    fn pump(&mut self, server: &mpsc::Sender<Packet>) {
         while let Some(effect) = self.share.poll_effect() {
             match effect {
                 Effect::ToServer(message) => self.to_server.push_back(message),
@@ -153,6 +178,12 @@ impl Clients {
                     self.tell(member, Event::Packet(Packet { lane, message }));
                 }
             }
+        }
+        while !self.to_server.is_empty()
+            && let Ok(permit) = server.try_reserve()
+            && let Some(message) = self.to_server.pop_front()
+        {
+            permit.send(message.into());
         }
     }
 

@@ -58,6 +58,8 @@ struct Owed {
     id: Id,
     token: Option<Id>,
     opens: bool,
+    /// It stays open, and says by itself what belongs to it (2026-07-28).
+    listens: bool,
     /// The server session it was sent in.
     generation: u32,
 }
@@ -226,7 +228,8 @@ impl Share {
             self.tokens.insert(ours.clone(), (member, theirs));
             ours.clone()
         });
-        let _ = self.owed.open(ours, Owed { member, id, token, opens, generation: self.generation });
+        let listens = message.is(method::LISTEN);
+        let _ = self.owed.open(ours, Owed { member, id, token, opens, listens, generation: self.generation });
         self.tell_server(message);
     }
 
@@ -274,7 +277,7 @@ impl Share {
         let waiting = match std::mem::take(&mut self.handshake) {
             Handshake::Opening(waiting) if owed.opens => {
                 if matches!(message.kind(), Kind::Result { .. }) {
-                    self.handshake = Handshake::Open { answer: message.clone(), initialized: false };
+                    self.handshake = Handshake::Open { answer: message.detached(), initialized: false };
                 }
                 waiting
             }
@@ -286,12 +289,34 @@ impl Share {
         for (member, id) in waiting.into_iter().chain([(owed.member, owed.id)]) {
             if self.members.contains(&member) {
                 let message = message.with_id(&id);
+                let message = if owed.listens { meta::with_subscription_id(&message, &id) } else { message };
                 self.tell_client(member, Lane::Request(id), message);
             }
         }
     }
 
+    /// Whether a notification belongs to a listen; then its client is told.
+    fn tell_listener(&mut self, message: &Message) -> bool {
+        if !self.owed.iter().any(|(_, owed)| owed.listens) {
+            return false;
+        }
+        let cancels = message.is(method::CANCELLED);
+        let ours = if cancels { meta::cancelled_request(message) } else { meta::subscription_id(message) };
+        let Some(Owed { member, id, .. }) = ours.and_then(|ours| self.owed.entry(&ours)).filter(|owed| owed.listens)
+        else {
+            return false;
+        };
+        let (member, id) = (*member, id.clone());
+        let message = meta::with_subscription_id(message, &id);
+        let message = if cancels { meta::with_cancelled_request(&message, &id) } else { message };
+        self.tell_client(member, Lane::Request(id), message);
+        true
+    }
+
     fn tell(&mut self, method: &method::Method, message: Message) {
+        if self.tell_listener(&message) {
+            return;
+        }
         let to: Vec<Member> = match &**method {
             method::PROGRESS => {
                 let token = meta::progress_token(&message);
@@ -325,7 +350,7 @@ impl Share {
         if self.members.len() == 1 {
             return self.members.first().copied();
         }
-        let mut busy = self.owed.iter().map(|(_, owed)| owed.member);
+        let mut busy = self.owed.iter().filter(|(_, owed)| !owed.listens).map(|(_, owed)| owed.member);
         let first = busy.next()?;
         busy.all(|other| other == first).then_some(first)
     }

@@ -202,3 +202,25 @@ fn an_answer_that_fails_takes_no_request_with_it() {
     assert!(answer.is_response() && rig.share.handle_failed(&answer).is_empty());
     assert_eq!(rig.server(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{}}}}"#)).len(), 1);
 }
+
+#[test]
+fn what_a_client_listens_for_reaches_it_under_its_own_name() {
+    let mut rig = Rig::open();
+    let key = meta::key::SUBSCRIPTION_ID;
+    rig.client(A, r#"{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{}}"#);
+    let first = rig.last_id();
+    rig.client(B, r#"{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{}}"#);
+    let second = rig.last_id();
+    let changed = |id: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{{"_meta":{{"{key}":{id}}}}}}}"#
+        )
+    };
+    assert_eq!(rig.server(&changed(&first)), [(A, changed("\"l\""))]);
+    assert_eq!(rig.server(&changed(&second)), [(B, changed("\"l\""))]);
+    let log = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#;
+    rig.client(A, r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#);
+    assert_eq!(rig.server(log), [(A, log.to_owned())], "listening keeps nobody busy");
+    let ended = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"_meta":{{"{key}":{id}}}}}}}"#);
+    assert_eq!(rig.server(&ended(&second)), [(B, ended("\"l\""))]);
+}

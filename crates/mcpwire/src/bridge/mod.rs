@@ -23,6 +23,7 @@ pub use self::upstreams::{Connect, Connection, Reach, Upstreams};
 
 use crate::health::{Condition, Watch};
 use crate::link::{Event, Link};
+use crate::rarely::Rarely;
 
 /// How many messages wait for a slow receiver before we stop reading from the other side.
 const BACKLOG: usize = 256;
@@ -88,8 +89,8 @@ struct Bridge {
 impl Bridge {
     async fn run(mut self: Box<Self>, stop: impl Future, drain: Duration) -> (End, Upstreams) {
         let client = self.downstream.tx.clone();
-        let mut client_gone = pin!(client.closed());
-        let mut stop = pin!(stop);
+        let (client_gone, stop) = (pin!(client.closed()), pin!(stop));
+        let (mut client_gone, mut stop) = (Rarely::new(client_gone), Rarely::new(stop));
         let mut stopped = false;
         let mut draining: Option<Instant> = None;
         loop {
@@ -172,7 +173,7 @@ impl Bridge {
         match event {
             Event::Packet(packet) => self.conversation.handle_client(packet.message, now),
             Event::Batch(text) => self.conversation.handle_client_batch(&text, now),
-            Event::Garbage(rejected) => self.conversation.handle_garbage(rejected),
+            Event::Garbage(rejected) => self.conversation.handle_garbage(*rejected),
             Event::Failed { message, failure } => tracing::warn!(target: "bridge", "{message} failed: {failure}"),
             Event::SessionLost(why) | Event::Gone(why) => {
                 tracing::warn!(target: "bridge", "the client's session is gone: {why}");

@@ -125,7 +125,7 @@ impl Server {
         match event {
             Event::Came(link::Event::Packet(packet)) => self.message(packet.message).await,
             Event::Came(link::Event::Batch(text)) => self.batch(&text).await,
-            Event::Came(link::Event::Garbage(rejected)) => self.garbage(rejected).await,
+            Event::Came(link::Event::Garbage(rejected)) => self.garbage(*rejected).await,
             Event::Came(other) => {
                 tracing::debug!(target: "reference", "the client's side: {other:?}");
                 Ok(())

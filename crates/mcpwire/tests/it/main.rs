@@ -9,6 +9,7 @@ mod docs;
 mod quic;
 mod reference;
 mod sharp;
+mod stateless;
 mod support;
 mod table;
 mod tidy;

@@ -40,8 +40,8 @@ struct Page {
 }
 
 impl Memory {
-    pub(super) fn of(initialize: Message) -> Memory {
-        Memory { initialize: Some(initialize), ..Memory::default() }
+    pub(super) fn of(initialize: &Message) -> Memory {
+        Memory { initialize: Some(initialize.detached()), ..Memory::default() }
     }
 
     /// A client's request was answered with a result.
@@ -49,10 +49,10 @@ impl Memory {
         let Some(method) = request.method() else { return };
         match &**method {
             method::INITIALIZE => self.version = protocol_version(result),
-            method::LOGGING_SET_LEVEL => self.log_level = Some(request.clone()),
+            method::LOGGING_SET_LEVEL => self.log_level = Some(request.detached()),
             method::RESOURCES_SUBSCRIBE => {
                 if let Some(Subscription { uri }) = request.read() {
-                    self.subscriptions.insert(uri, request.clone());
+                    self.subscriptions.insert(uri, request.detached());
                 }
             }
             method::RESOURCES_UNSUBSCRIBE => {

@@ -303,7 +303,7 @@ impl Session {
             self.fail(earlier, Fault::Upstream("another initialize took its place".into()));
         }
         self.generation += 1;
-        self.memory = Memory::of(message);
+        self.memory = Memory::of(&message);
         self.state = State::Opening;
         self.send_again(id, now);
     }

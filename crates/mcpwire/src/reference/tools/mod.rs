@@ -21,7 +21,8 @@ use super::reply::{Refusal, Reply, lacks};
 use super::shared::{Item, Shared};
 
 static DEFINITIONS: LazyLock<Vec<Value>> = LazyLock::new(|| {
-    let groups = [plain::tools(), flow::tools(), state::tools(), asking::tools(), fixtures::tools(), input::tools()];
+    // The suite takes the first tool for one that needs no arguments.
+    let groups = [fixtures::tools(), plain::tools(), flow::tools(), state::tools(), asking::tools(), input::tools()];
     groups.into_iter().flatten().collect()
 });
 

@@ -17,6 +17,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::group::Group;
 use super::{Closing, Options, guard, stderr};
+use crate::rarely::Rarely;
 use crate::transport::lines::{Lines, Outbox, Sieve};
 
 /// How long a pipe may be silent, and how long it is read at all, once the program has ended: only a process that has
@@ -91,15 +92,17 @@ impl Process {
 
         let cause = {
             let mut writing = pin!(outbox.write(&mut stdin, first, |message| unheard.note(message)));
+            let (dropped, exited) = (pin!(events.closed()), pin!(child.wait()));
             tokio::select! {
+                biased;
                 written = &mut writing => if written.is_ok() { Cause::Dropped } else { Cause::ClosedStdin },
-                () = events.closed() => {
+                () = Rarely::new(dropped) => {
                     // What was given to the link before it was dropped is still to be written.
                     let _ = timeout(closing.stdin, writing).await;
                     Cause::Dropped
                 }
-                _ = child.wait() => Cause::Exited,
-                _ = &mut reading => Cause::ClosedStdout,
+                _ = Rarely::new(exited) => Cause::Exited,
+                _ = Rarely::new(&mut reading) => Cause::ClosedStdout,
             }
         };
         drop(stdin);

@@ -6,12 +6,14 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, BufReader};
 
 use super::guard;
 
+/// How much is read at once: most programs say little here.
+const CHUNK: usize = 512;
 /// The longest line that is logged whole, in bytes.
 const LONGEST: usize = 4096;
 
 /// Logs until the end. Gives the guard's report, if that is what came first.
 pub(super) async fn drain(stderr: impl AsyncRead + Unpin, name: String, guarded: bool) -> Option<io::Error> {
-    let mut input = BufReader::new(stderr);
+    let mut input = BufReader::with_capacity(CHUNK, stderr);
     let mut first = guarded;
     while let Ok(Some(line)) = next_line(&mut input).await {
         let text = String::from_utf8_lossy(&line);

@@ -18,6 +18,8 @@ use crate::link::Event;
 
 /// How much is read at once.
 pub(super) const CHUNK: usize = 64 * 1024;
+/// How much is read at once in the beginning: there may be thousands of streams that never have more.
+const LITTLE: usize = 1024;
 /// Messages below this size are gathered into one piece.
 pub(super) const LARGE: usize = 64 * 1024;
 /// How much is gathered before it is written.
@@ -31,12 +33,14 @@ const TO_CLIENT: &str = "server -> client";
 pub(super) struct Lines<R> {
     input: R,
     decoder: LineDecoder,
+    /// How much room the next read gets.
+    room: usize,
     ended: bool,
 }
 
 impl<R: AsyncRead + Unpin> Lines<R> {
     pub(super) fn new(input: R, limit: usize) -> Lines<R> {
-        Lines { input, decoder: LineDecoder::new(limit), ended: false }
+        Lines { input, decoder: LineDecoder::new(limit), room: LITTLE, ended: false }
     }
 
     /// The next line; `None` at the end of the stream. Nothing is lost when this is dropped before it is done.
@@ -49,10 +53,13 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                 return Ok(self.decoder.finish());
             }
             let buffer = self.decoder.buffer();
-            if buffer.capacity() - buffer.len() < CHUNK / 8 {
-                buffer.reserve(CHUNK);
+            if buffer.capacity() - buffer.len() < self.room / 8 {
+                buffer.reserve(self.room);
             }
             self.ended = self.input.read_buf(buffer).await? == 0;
+            if buffer.capacity() == buffer.len() {
+                self.room = CHUNK.min(2 * self.room);
+            }
         }
     }
 }
@@ -74,13 +81,13 @@ pub(super) fn event(line: Line, limit: usize) -> Event {
         Line::Text(text) if text.trim_ascii_start().first() == Some(&b'[') => Event::Batch(text),
         Line::Text(text) => match Message::parse(text) {
             Ok(message) => Event::Packet(message.into()),
-            Err(rejected) => Event::Garbage(rejected),
+            Err(rejected) => Event::Garbage(Box::new(rejected)),
         },
         // Whoever asked must not wait for ever.
         Line::TooLong { answers: Some(id), .. } => {
             Event::Packet(Fault::TooLarge { limit }.to_message(Some(&id)).into())
         }
-        Line::TooLong { id, .. } => Event::Garbage(Rejected { id, fault: Fault::TooLarge { limit } }),
+        Line::TooLong { id, .. } => Event::Garbage(Box::new(Rejected { id, fault: Fault::TooLarge { limit } })),
     }
 }
 

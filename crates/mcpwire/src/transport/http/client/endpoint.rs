@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::header::{
-    ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderValue, LOCATION, PROXY_AUTHORIZATION, USER_AGENT,
+    ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue, LOCATION, PROXY_AUTHORIZATION, USER_AGENT,
 };
 use http::{HeaderMap, Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
@@ -14,6 +14,7 @@ use hyper::body::{Body, Incoming};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use mcpwire_proto::headers::Tools;
 use mcpwire_proto::{Failure, Fault, Lane, Message, Packet, method};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
@@ -44,6 +45,8 @@ pub(super) struct Endpoint {
     events: mpsc::Sender<Event>,
     pub(super) transport: Transport,
     pub(super) legacy: Legacy,
+    /// Whose parameters have headers (2026-07-28).
+    tools: Mutex<Tools>,
     pub(super) max_message: usize,
     pub(super) resume_for: Duration,
 }
@@ -92,6 +95,7 @@ impl Endpoint {
             events,
             transport,
             legacy,
+            tools: Mutex::default(),
             max_message,
             resume_for,
         })
@@ -114,6 +118,16 @@ impl Endpoint {
         }
         let sent = Sent { id: message.id(), opens_session, in_session };
         Err(self.refusal(response, &sent).await)
+    }
+
+    /// Sends a message with these headers; what the answer means is left to the caller.
+    pub(super) async fn post_as_it_is(
+        &self,
+        message: &Message,
+        headers: &HeaderMap,
+    ) -> Result<Response<Incoming>, Failure> {
+        self.log("client -> server", message);
+        self.request(Method::POST, headers, message.as_bytes()).await
     }
 
     /// Sends a message to an address that the server named (2024-11-05).
@@ -307,6 +321,28 @@ impl Endpoint {
     /// session, or in none, while a new one is being opened.
     pub(super) fn headers(&self) -> Arc<HeaderMap> {
         Arc::clone(&self.session().headers)
+    }
+
+    /// The headers of a message that stands for itself.
+    pub(super) fn stateless_headers(&self, message: &Message) -> HeaderMap {
+        let mut headers = self.headers().as_ref().clone();
+        headers.remove(SESSION_ID);
+        headers.remove(PROTOCOL_VERSION);
+        for (name, value) in mcpwire_proto::headers::derive(message, &self.tools()) {
+            if let (Ok(name), Ok(value)) = (HeaderName::try_from(&*name), HeaderValue::try_from(value)) {
+                headers.insert(name, value);
+            }
+        }
+        headers
+    }
+
+    pub(super) fn tools(&self) -> MutexGuard<'_, Tools> {
+        self.tools.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether an `initialize` was ever sent.
+    pub(super) fn has_sessions(&self) -> bool {
+        self.session().opened
     }
 
     fn session(&self) -> MutexGuard<'_, Session> {

@@ -44,6 +44,11 @@ impl Debt {
             self.endpoint.report_failed(request, failure).await;
         }
     }
+
+    /// Nobody wants to hear of it any more.
+    pub(super) fn forgive(mut self) {
+        self.request = None;
+    }
 }
 
 impl Drop for Debt {
@@ -163,6 +168,6 @@ async fn resume(
     }
 }
 
-fn lane(request: &Message) -> Lane {
+pub(super) fn lane(request: &Message) -> Lane {
     request.id().cloned().map_or(Lane::Main, Lane::Request)
 }

@@ -1,6 +1,7 @@
 //! A Streamable HTTP server (2025-03-26 to 2025-11-25) as a link: each message is POSTed, answers come as JSON or as
 //! event streams, and a GET stream brings what the server has to say by itself. A server of the older HTTP+SSE
-//! (2024-11-05) is the same link; `opening` finds out, `legacy` speaks it.
+//! (2024-11-05) is the same link; `opening` finds out, `legacy` speaks it. So is one of 2026-07-28: `stateless` sends the
+//! requests that say of themselves to be of that version.
 //!
 //! Nothing is decided here about trying again: a message that did not get through is reported with what became of it.
 
@@ -10,6 +11,7 @@ mod exchange;
 mod legacy;
 mod listen;
 mod opening;
+mod stateless;
 mod status;
 mod stream;
 mod tls;
@@ -18,16 +20,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderValue};
 use hyper::body::Body;
 use mcpwire_proto::{Failure, Id, Kind, Message, Packet, meta, method};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::{self, AbortHandle, JoinHandle, JoinSet};
 use tokio::time::timeout;
 use url::Url;
 
 use self::endpoint::Endpoint;
 use crate::link::{Link, Port};
+use crate::transport::http::PROTOCOL_VERSION;
 
 pub use self::dial::Proxy;
 pub use self::tls::Tls;
@@ -97,6 +100,9 @@ pub fn connect(options: Options) -> Result<(Link, JoinHandle<()>), ConnectError>
         prune_at: FEW,
         listening: None,
         opening: None,
+        stateless: HashMap::new(),
+        prune_stateless_at: FEW,
+        version: None,
     };
     Ok((link, task::spawn(outbox.run(rx))))
 }
@@ -114,6 +120,11 @@ struct Outbox {
     listening: Option<AbortHandle>,
     /// The last `initialize`.
     opening: Option<AbortHandle>,
+    /// The requests that stand for themselves and are awaited, and some that are no more: dropping one cancels it.
+    stateless: HashMap<Id, oneshot::Sender<()>>,
+    prune_stateless_at: usize,
+    /// The version that the last of them named.
+    version: Option<HeaderValue>,
 }
 
 impl Outbox {
@@ -123,6 +134,7 @@ impl Outbox {
         }
         self.stop_listening();
         self.under_way.values().for_each(AbortHandle::abort);
+        self.stateless.clear();
         drop(self.notify);
         let last_words = async { while self.deliveries.join_next().await.is_some() {} };
         let _ = timeout(LAST_WORDS, last_words).await;
@@ -131,6 +143,10 @@ impl Outbox {
     }
 
     async fn send(&mut self, message: Message) {
+        if let Some(version) = version_of(&message) {
+            self.version = Some(version);
+            return self.send_stateless(message).await;
+        }
         match message.kind() {
             Kind::Request { id, method } => {
                 self.prune();
@@ -165,7 +181,8 @@ impl Outbox {
             }
             Kind::Notification { method } if *method == method::CANCELLED => self.cancel(message),
             Kind::Notification { .. } => {
-                if let Err(error) = self.notify.try_send((message, self.endpoint.headers())) {
+                let headers = self.headers_of(&message);
+                if let Err(error) = self.notify.try_send((message, headers)) {
                     tracing::warn!(target: "http", "dropped {}: too many wait already", error.into_inner().0);
                 }
             }
@@ -175,14 +192,48 @@ impl Outbox {
         }
     }
 
+    async fn send_stateless(&mut self, request: Message) {
+        if self.endpoint.transport == Transport::Sse {
+            let failure = status::refused("HTTP+SSE has no requests of this version", None);
+            return self.endpoint.report_failed(request, failure).await;
+        }
+        let Some(id) = request.id().cloned() else { return };
+        self.prune();
+        let (cancel, cancelled) = oneshot::channel();
+        self.stateless.insert(id, cancel);
+        task::spawn(stateless::run(Arc::clone(&self.endpoint), request, cancelled));
+    }
+
+    /// What a notification is sent with: it says by itself neither its session nor its version.
+    fn headers_of(&self, notification: &Message) -> Arc<HeaderMap> {
+        match &self.version {
+            Some(version) if !self.endpoint.has_sessions() => {
+                let mut headers = self.endpoint.stateless_headers(notification);
+                headers.insert(PROTOCOL_VERSION, version.clone());
+                Arc::new(headers)
+            }
+            _ => self.endpoint.headers(),
+        }
+    }
+
     fn deliver(&mut self, message: Message) {
         let (endpoint, session) = (Arc::clone(&self.endpoint), self.endpoint.headers());
         self.deliveries.spawn(async move { deliver(&endpoint, message, &session).await });
     }
 
-    /// Some servers never end the stream of a cancelled request: we do.
+    /// Closing its stream cancels a request that stands for itself. Of others the server is told; and some servers never
+    /// end their stream: we do.
     fn cancel(&mut self, notification: Message) {
         let id = meta::cancelled_request(&notification);
+        if let Some(cancel) = id.as_ref().and_then(|id| self.stateless.remove(id))
+            && (!cancel.is_closed() || !id.as_ref().is_some_and(|id| self.under_way.contains_key(id)))
+        {
+            return;
+        }
+        // One that was answered long ago is on no book; without sessions it can only have been of that kind.
+        if self.version.is_some() && !self.endpoint.has_sessions() {
+            return;
+        }
         let exchange = id.as_ref().and_then(|id| self.under_way.remove(id));
         self.deliver(notification);
         if let (Some(id), Some(exchange)) = (id, exchange) {
@@ -202,6 +253,10 @@ impl Outbox {
             self.under_way.retain(|_, exchange| !exchange.is_finished());
             self.prune_at = self.under_way.len() + FEW;
         }
+        if self.stateless.len() >= self.prune_stateless_at {
+            self.stateless.retain(|_, cancel| !cancel.is_closed());
+            self.prune_stateless_at = self.stateless.len() + FEW;
+        }
     }
 
     fn stop_listening(&mut self) {
@@ -209,6 +264,12 @@ impl Outbox {
             listening.abort();
         }
     }
+}
+
+/// The version that a request says it is of, if it is one that stands for itself.
+fn version_of(message: &Message) -> Option<HeaderValue> {
+    let request = Some(message).filter(|message| message.is_request())?;
+    HeaderValue::from_str(meta::declared(request)?.version.as_deref()?).ok()
 }
 
 async fn send_in_order(endpoint: Arc<Endpoint>, mut notifications: mpsc::Receiver<(Message, Arc<HeaderMap>)>) {

@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout_at};
 use super::endpoint::{Endpoint, chain, is_event_stream};
 
 /// How long a stream may stay open after its answer came. Ending it ourselves costs the connection.
-const LINGER: Duration = Duration::from_secs(1);
+pub(super) const LINGER: Duration = Duration::from_secs(1);
 
 /// Where a stream stands, to go on from there when it was cut.
 #[derive(Debug, Default)]

@@ -10,6 +10,7 @@ use http::{Response, StatusCode};
 use hyper::body::{Frame, SizeHint};
 use mcpwire_proto::{Fault, Id, Message};
 
+use super::stateless::Presence;
 use super::stream::{Chunk, EventStream, chunk};
 use crate::transport::http::{EVENT_STREAM, JSON};
 
@@ -68,7 +69,7 @@ impl Answer {
             Answer::Accepted => empty(StatusCode::ACCEPTED),
             Answer::NothingLeft => empty(StatusCode::NO_CONTENT),
             Answer::Json(text) => json(StatusCode::OK, text),
-            Answer::Events(stream) => events(stream),
+            Answer::Events(stream) => events(Body::Events(stream)),
             Answer::Refused(refusal) => refusal.into_response(),
         }
     }
@@ -98,8 +99,8 @@ pub(super) fn json(status: StatusCode, text: Bytes) -> Response<Body> {
     response
 }
 
-fn events(stream: EventStream) -> Response<Body> {
-    let mut response = Response::new(Body::Events(stream));
+pub(super) fn events(body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
@@ -113,6 +114,11 @@ fn events(stream: EventStream) -> Response<Body> {
 pub(super) enum Body {
     Whole(Bytes),
     Events(EventStream),
+    /// The same, and it is noticed when nobody reads them any more.
+    Watched {
+        stream: EventStream,
+        _reader: Presence,
+    },
 }
 
 impl hyper::body::Body for Body {
@@ -126,7 +132,9 @@ impl hyper::body::Body for Body {
                 let whole = chunk(std::mem::take(text), Bytes::new(), Bytes::new());
                 Poll::Ready(Some(Ok(Frame::data(whole))))
             }
-            Body::Events(stream) => stream.poll_chunk(cx).map(|next| next.map(|chunk| Ok(Frame::data(chunk)))),
+            Body::Events(stream) | Body::Watched { stream, .. } => {
+                stream.poll_chunk(cx).map(|next| next.map(|chunk| Ok(Frame::data(chunk))))
+            }
         }
     }
 
@@ -137,7 +145,7 @@ impl hyper::body::Body for Body {
     fn size_hint(&self) -> SizeHint {
         match self {
             Body::Whole(text) => SizeHint::with_exact(text.remaining() as u64),
-            Body::Events(_) => SizeHint::default(),
+            Body::Events(_) | Body::Watched { .. } => SizeHint::default(),
         }
     }
 }

@@ -57,10 +57,11 @@ impl Exchange {
         owed: usize,
         batch: bool,
         accepts: Accepts,
+        since: Instant,
         answers: Vec<Bytes>,
         reply: oneshot::Sender<Answer>,
     ) -> Exchange {
-        Exchange { stream, owed, batch, accepts, since: Instant::now(), state: State::Waiting { reply, answers } }
+        Exchange { stream, owed, batch, accepts, since, state: State::Waiting { reply, answers } }
     }
 
     /// Passes on a message that belongs to the exchange and is no answer; `false` if the client cannot take it here.
@@ -72,14 +73,14 @@ impl Exchange {
     }
 
     /// Passes on one of the answers. When it was the last one, says whether there was anyone to take it.
-    pub(super) fn answer(&mut self, message: &Message, context: &mut Context<'_>) -> Option<bool> {
+    pub(super) fn answer(&mut self, message: Message, context: &mut Context<'_>) -> Option<bool> {
         self.owed = self.owed.saturating_sub(1);
         if !self.accepts.json {
             self.start_streaming(context);
         }
         match &mut self.state {
-            State::Waiting { answers, .. } => answers.push(message.as_bytes().clone()),
-            State::Streaming(feed) => feed.push(message.as_bytes().clone(), context.log),
+            State::Waiting { answers, .. } => answers.push(message.into_bytes()),
+            State::Streaming(feed) => feed.push(message.into_bytes(), context.log),
             State::Over => {}
         }
         if self.owed > 0 {

@@ -1,5 +1,5 @@
-//! The Streamable HTTP front for versions 2025-03-26 to 2025-11-25: each session it opens is given away as a
-//! [`Link`]; who serves it is left to the caller.
+//! The Streamable HTTP front for all versions since 2025-03-26: each session it opens is given away as a [`Link`], and so
+//! is one more for all clients that have no sessions (2026-07-28); who serves them is left to the caller.
 
 mod answer;
 mod cors;
@@ -13,6 +13,7 @@ mod patience;
 mod post;
 mod router;
 mod session;
+mod stateless;
 mod stream;
 mod table;
 #[cfg(test)]
@@ -34,9 +35,11 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use crate::link::Link;
+use crate::rarely::Rarely;
 pub use guard::Token;
 pub use options::Options;
 use patience::Patience;
+use stateless::Stateless;
 use table::Table;
 
 /// The largest head of a request, in bytes.
@@ -61,6 +64,7 @@ enum Stage {
 struct Front {
     options: Arc<Options>,
     table: Arc<Table>,
+    stateless: Stateless,
     sessions: mpsc::Sender<Link>,
     stage: watch::Receiver<Stage>,
     /// Held by every session, so that the front can wait for the last of them.
@@ -80,7 +84,8 @@ pub async fn serve(
     let (alive, mut last_alive) = mpsc::channel(1);
     let options = Arc::new(options);
     let table = Arc::new(Table::new(options.max_sessions));
-    let front = Arc::new(Front { options: options.clone(), table, sessions, stage, alive });
+    let front =
+        Arc::new(Front { options: options.clone(), table, stateless: Stateless::default(), sessions, stage, alive });
     let mut connections = JoinSet::new();
 
     accept(listener, &front, &mut connections, stop).await;
@@ -138,8 +143,15 @@ async fn finish(connections: &mut JoinSet<()>) {
 async fn connect(stream: TcpStream, front: Arc<Front>) {
     // Small answers must not wait for more.
     let _ = stream.set_nodelay(true);
-    let Some(tls) = &front.options.tls else { return serve_connection(stream, front).await };
-    let handshake = TlsAcceptor::from(Arc::clone(tls)).accept(stream);
+    match front.options.tls.clone() {
+        None => serve_connection(stream, front).await,
+        // TLS takes some kilobytes, which others need not pay for.
+        Some(tls) => Box::pin(connect_tls(stream, tls, front)).await,
+    }
+}
+
+async fn connect_tls(stream: TcpStream, tls: Arc<rustls::ServerConfig>, front: Arc<Front>) {
+    let handshake = TlsAcceptor::from(tls).accept(stream);
     match timeout(front.options.header_timeout, handshake).await {
         Ok(Ok(stream)) => serve_connection(stream, front).await,
         Ok(Err(error)) => tracing::debug!(target: "http", %error, "a TLS handshake failed"),
@@ -158,9 +170,11 @@ async fn serve_connection(stream: impl AsyncRead + AsyncWrite + Unpin, front: Ar
         async move { Ok::<_, Infallible>(router::route(front, request).await) }
     });
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let drained = pin!(async { drop(stage.wait_for(|stage| *stage != Stage::Running).await) });
     let result = tokio::select! {
+        biased;
+        () = Rarely::new(drained) => None,
         result = connection.as_mut() => Some(result),
-        _ = async { drop(stage.wait_for(|stage| *stage != Stage::Running).await) } => None,
     };
     let result = match result {
         Some(result) => result,

@@ -29,9 +29,9 @@ pub struct Options {
     pub max_message: usize,
     /// How many connections are open at once; more wait to be accepted.
     pub max_connections: usize,
-    /// How many sessions live at once.
+    /// How many sessions live at once; and how many clients without a session listen at once.
     pub max_sessions: usize,
-    /// How many requests of one session wait for an answer at once.
+    /// How many requests of one session, or of all clients without a session, wait for an answer at once.
     pub max_in_flight: usize,
     /// How long a session lives on without a connection of its client.
     pub session_idle: Duration,

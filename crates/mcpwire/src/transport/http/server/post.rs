@@ -5,7 +5,7 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderValue};
 use http::request::Parts;
 use http::{Response, StatusCode};
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use mcpwire_proto::message::split_batch;
 use mcpwire_proto::version::allows_batches;
 use mcpwire_proto::{Fault, Message, Rejected, method};
@@ -13,10 +13,10 @@ use tokio::time::{Duration, timeout};
 
 use super::answer::{Answer, Body, Refusal};
 use super::exchange::Accepts;
-use super::router::{accepts, find_session, text_of};
+use super::router::{accepts, find_session, find_session_by, text_of};
 use super::session::{self, Command, Handle, Manner, Post};
 use super::table::SessionId;
-use super::{Front, Stage};
+use super::{Front, Stage, stateless};
 use crate::transport::http::{EVENT_STREAM, JSON, SESSION_ID};
 
 /// The most messages taken in one batch.
@@ -30,12 +30,20 @@ pub(super) async fn serve(front: &Front, head: &Parts, body: Incoming) -> Result
         let text = format!("expected Accept to name {JSON} and {EVENT_STREAM}");
         return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, &text));
     }
-    let session = text_of(head, SESSION_ID)?.map(|_| find_session(front, head)).transpose()?;
+    let session = text_of(head, SESSION_ID)?.map(|id| find_session_by(front, head, id));
     let text = read(front, head, body).await?;
     if let Some(parts) = split_batch(&text) {
+        if stateless::is_named(head) {
+            let fault = Fault::Shape("expected a single message, came a batch".into());
+            return Err(Refusal::fault(StatusCode::BAD_REQUEST, None, &fault));
+        }
         return serve_batch(find_session(front, head)?, parts, accepts).await;
     }
     let message = parse(text)?;
+    if !matches!(session, Some(Ok(_))) && stateless::claims(head, &message) {
+        return stateless::serve(front, head, message, accepts).await;
+    }
+    let session = session.transpose()?;
     let opens = message.is_request() && message.is(method::INITIALIZE);
     let (session, id) = match session {
         Some(_) if opens => {
@@ -88,7 +96,7 @@ pub(super) async fn send(
     batch: bool,
     accepts: Accepts,
 ) -> Answer {
-    session.ask(|reply| Command::Post(Post { messages, rejected, batch, accepts, reply })).await
+    session.ask(|reply| Command::Post(Box::new(Post { messages, rejected, batch, accepts, reply }))).await
 }
 
 pub(super) fn parse(text: Bytes) -> Result<Message, Refusal> {
@@ -169,6 +177,9 @@ pub(super) async fn read(front: &Front, head: &Parts, mut body: Incoming) -> Res
                 pieces.extend_from_slice(&std::mem::take(&mut whole));
             }
             pieces.extend_from_slice(&data);
+        }
+        if body.is_end_stream() {
+            break;
         }
     }
     Ok(if pieces.is_empty() { whole } else { pieces.freeze() })

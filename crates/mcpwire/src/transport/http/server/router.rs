@@ -16,6 +16,8 @@ use super::{Front, answer, cors, guard, legacy, post};
 use crate::health::Health;
 use crate::transport::http::{EVENT_STREAM, JSON, LAST_EVENT_ID, PROTOCOL_VERSION, SESSION_ID};
 
+/// What the official SDKs send, to be known at a glance.
+const USUAL_ACCEPT: &str = "application/json, text/event-stream";
 const HEALTH_PATH: &str = "/health";
 
 pub(super) async fn route(front: Arc<Front>, request: Request<Incoming>) -> Response<Body> {
@@ -128,7 +130,7 @@ pub(super) fn find_session_by(front: &Front, head: &Parts, id: &str) -> Result<H
 pub(super) fn accepts(head: &Parts) -> Accepts {
     let mut accepts = Accepts { json: false, events: false };
     let mut values = head.headers.get_all(ACCEPT).iter().peekable();
-    if values.peek().is_none() {
+    if values.peek().is_none_or(|value| *value == USUAL_ACCEPT) {
         return Accepts { json: true, events: true };
     }
     let types = values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(','));

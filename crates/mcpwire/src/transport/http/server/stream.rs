@@ -62,6 +62,11 @@ impl Outlet {
         self.queue(chunk(head.into(), record.data.clone(), Bytes::from_static(b"\n\n")))
     }
 
+    /// Queues an event that cannot be resumed from.
+    pub(super) fn offer_plain(&self, data: Bytes) -> bool {
+        self.queue(chunk(Bytes::from_static(b"data: "), data, Bytes::from_static(b"\n\n")))
+    }
+
     /// Queues an event without data that tells the client how to resume (2025-11-25, Transports, Sending Messages).
     pub(super) fn prime(&self, id: EventId, retry: Duration) -> bool {
         let mut event = BytesMut::new();

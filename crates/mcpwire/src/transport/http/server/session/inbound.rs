@@ -39,7 +39,7 @@ impl Session {
         let _ = match refused {
             Some(refusal) if !post.batch => post.reply.send(Answer::Refused(refusal)),
             _ if owed > 0 && stream != MAIN => {
-                let exchange = Exchange::new(stream, owed, post.batch, post.accepts, answers, post.reply);
+                let exchange = Exchange::new(stream, owed, post.batch, post.accepts, self.seen, answers, post.reply);
                 self.wake_by(exchange.streams_at(&self.options));
                 self.exchanges.insert(stream, exchange);
                 Ok(())
@@ -84,7 +84,7 @@ impl Session {
             }
             // A handshake cannot be cancelled.
             None | Some(&FIRST) => {}
-            Some(_) => self.answer(id, &Message::error(Some(id), code::INTERNAL_ERROR, "the request was cancelled")),
+            Some(_) => self.answer(id, Message::error(Some(id), code::INTERNAL_ERROR, "the request was cancelled")),
         }
     }
 

@@ -21,6 +21,7 @@ use super::feed::Feed;
 use super::log::{EventId, EventLog, MAIN};
 use super::options::Options;
 use crate::link::{Link, Port};
+use crate::rarely::Rarely;
 
 /// How many commands wait for the session before their connections do.
 const MAILBOX: usize = 64;
@@ -32,7 +33,7 @@ const FIRST: u64 = 1;
 /// What a connection asks of the session.
 #[derive(Debug)]
 pub(super) enum Command {
-    Post(Post),
+    Post(Box<Post>),
     /// A GET: listen, or resume the stream of that event.
     Listen {
         after: Option<EventId>,
@@ -157,8 +158,18 @@ pub(super) fn open(options: Arc<Options>, manner: Manner, stage: watch::Receiver
 
 impl Session {
     pub(super) async fn run(mut self) {
+        let mut signal = self.signal();
         let why = loop {
-            match self.next().await {
+            let input = tokio::select! {
+                biased;
+                input = &mut signal => {
+                    let input = input.unwrap_or_else(|| Input::Stage(self.stage_now()));
+                    signal = self.signal();
+                    input
+                }
+                input = self.next() => input,
+            };
+            match input {
                 Input::Command(command) => self.obey(command),
                 Input::Packet(Some(packet)) => self.pass(packet),
                 Input::Room(true) => self.flush(),
@@ -176,13 +187,13 @@ impl Session {
         };
         let owed: Vec<Id> = self.owed.keys().cloned().collect();
         for id in owed {
-            self.answer(&id, &Message::error(Some(&id), code::INTERNAL_ERROR, why));
+            self.answer(&id, Message::error(Some(&id), code::INTERNAL_ERROR, why));
         }
     }
 
     fn obey(&mut self, command: Command) {
         match command {
-            Command::Post(post) => self.post(post),
+            Command::Post(post) => self.post(*post),
             Command::Listen { after, reply } => self.listen(after, reply),
         }
     }
@@ -205,20 +216,33 @@ impl Session {
         }
     }
 
+    /// What comes a few times at most, and is not to be looked for with every message: the client's end, or a new stage.
+    fn signal(&self) -> Rarely<Pin<Box<impl Future<Output = Option<Input>> + use<>>>> {
+        let (end, mut stage) = (self.end.clone(), self.stage.clone());
+        Rarely::new(Box::pin(async move {
+            tokio::select! {
+                () = end.notified() => Some(Input::Ended),
+                _ = stage.changed() => None,
+            }
+        }))
+    }
+
+    /// A front that is gone without a word has ended.
+    fn stage_now(&mut self) -> Stage {
+        if self.stage.has_changed().is_err() { Stage::Ending } else { *self.stage.borrow_and_update() }
+    }
+
     async fn next(&mut self) -> Input {
         tokio::select! {
+            // What waits is taken packets first: here they come last, so that nothing starves.
+            biased;
+            () = self.alarm.as_mut() => Input::Alarm,
             command = self.commands.recv(), if self.outbox.is_empty() => match command {
                 Some(command) => Input::Command(command),
                 None => Input::Ended,
             },
-            packet = self.port.rx.recv() => Input::Packet(packet),
             room = self.port.tx.reserve(), if !self.outbox.is_empty() => Input::Room(room.is_ok()),
-            () = self.alarm.as_mut() => Input::Alarm,
-            changed = self.stage.changed() => match changed {
-                Ok(()) => Input::Stage(*self.stage.borrow_and_update()),
-                Err(_) => Input::Stage(Stage::Ending),
-            },
-            () = self.end.notified() => Input::Ended,
+            packet = self.port.rx.recv() => Input::Packet(packet),
             () = self.main.left(), if self.has_one_stream() => Input::Ended,
         }
     }

@@ -13,7 +13,7 @@ impl Session {
         let Packet { lane, message } = packet;
         if message.is_response() {
             match message.id().cloned() {
-                Some(id) => self.answer(&id, &message),
+                Some(id) => self.answer(&id, message),
                 None => tracing::warn!(target: "http", "the server sent an error that belongs to no request"),
             }
             return;
@@ -33,16 +33,16 @@ impl Session {
         self.wake_for_streams();
     }
 
-    pub(super) fn answer(&mut self, id: &Id, message: &Message) {
+    pub(super) fn answer(&mut self, id: &Id, message: Message) {
         let Some(stream) = self.owed.remove(id) else {
             tracing::debug!(target: "http", %id, "the server answered a request that is owed no answer");
             return;
         };
         if stream == FIRST {
-            self.negotiated(message);
+            self.negotiated(&message);
         }
         match self.exchange(stream) {
-            None => self.main.push(message.as_bytes().clone(), &mut self.log),
+            None => self.main.push(message.into_bytes(), &mut self.log),
             Some((exchange, mut context)) => {
                 if let Some(delivered) = exchange.answer(message, &mut context) {
                     self.exchanges.remove(&stream);

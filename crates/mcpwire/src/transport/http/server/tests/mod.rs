@@ -5,4 +5,6 @@ mod harness;
 mod legacy;
 mod lifecycle;
 mod posts;
+mod stateless;
+mod stateless_ends;
 mod streams;
