@@ -1,5 +1,5 @@
-//! Runs mcpwire beside its peers, on its own ground (`connect`), on theirs (`expose`) and as a server (`folder`), and
-//! prints what each costs.
+//! Runs mcpwire beside its peers, on its own ground (`connect`), on theirs (`expose`), as a server (`folder`) and over
+//! QUIC (`quic`), and prints what each costs.
 
 mod affinity;
 mod connect;
@@ -10,6 +10,7 @@ mod ledger;
 mod memory;
 mod places;
 mod processes;
+mod quic;
 mod report;
 mod stats;
 mod turns;
@@ -61,6 +62,8 @@ enum Which {
     Expose,
     /// A folder as a server on a pipe
     Folder,
+    /// A client's pipe, a bridge, and a server behind a gateway: over QUIC and over HTTP
+    Quic,
 }
 
 #[derive(Serialize)]
@@ -71,6 +74,8 @@ struct Reports {
     expose: Option<expose::Report>,
     #[serde(skip_serializing_if = "Option::is_none")]
     folder: Option<folder::Report>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quic: Option<connect::Report>,
 }
 
 fn main() -> ExitCode {
@@ -102,10 +107,13 @@ fn run(args: Args) -> Result<()> {
     if asked(Which::Expose) {
         known.extend(expose::names(&places, &args));
     }
+    if asked(Which::Quic) {
+        known.extend(quic::names());
+    }
     places::check_names(&args.only, &known)?;
 
     let mut lost = false;
-    let mut reports = Reports { connect: None, expose: None, folder: None };
+    let mut reports = Reports { connect: None, expose: None, folder: None, quic: None };
     if asked(Which::Connect) {
         let report = connect::run(&places, &args)?;
         println!("== connect: a pipe, a bridge, a fast server on HTTP\n{}", report.text());
@@ -123,6 +131,12 @@ fn run(args: Args) -> Result<()> {
         let report = folder::run(&places, &args)?;
         println!("== folder: a folder as a server on a pipe\n{}", report.text());
         reports.folder = Some(report);
+    }
+    if asked(Which::Quic) {
+        let report = quic::run(&places, &args)?;
+        println!("== quic: a pipe, a bridge, a gateway, a fast server on stdio\n{}", report.text());
+        lost |= report.contenders.iter().any(|summary| summary.name != quic::GO && summary.fault.is_some());
+        reports.quic = Some(report);
     }
     if let Some(file) = &args.json {
         write_json(file, &reports)?;

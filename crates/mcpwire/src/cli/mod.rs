@@ -1,5 +1,6 @@
 //! The command line: the only place that reads arguments and the environment.
 
+mod certs;
 mod check;
 mod connect;
 mod demo;
@@ -10,6 +11,8 @@ mod hub;
 mod init;
 mod install;
 mod log;
+mod orchestra;
+mod quic;
 mod reference;
 mod stderr;
 mod target;
@@ -36,6 +39,7 @@ struct Cli {
 enum Command {
     Connect(Box<connect::Args>),
     Expose(Box<expose::Args>),
+    Certs(certs::Args),
     Check(check::Args),
     Init(init::Args),
     Install(install::Args),
@@ -55,6 +59,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let outcome = match cli.command {
         Command::Connect(args) => connect::run(*args),
         Command::Expose(args) => expose::run(*args),
+        Command::Certs(args) => certs::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Init(args) => init::run(&args),
         Command::Install(args) => install::run(&args),

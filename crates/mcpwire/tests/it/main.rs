@@ -7,6 +7,7 @@ mod connect;
 mod curl;
 mod docs;
 mod folder;
+mod quic;
 mod reference;
 mod sharp;
 mod stateless;
