@@ -1,8 +1,10 @@
-//! Runs mcpwire beside its peers, on its own ground (`connect`) and on theirs (`expose`), and prints what each costs.
+//! Runs mcpwire beside its peers, on its own ground (`connect`), on theirs (`expose`) and as a server (`folder`), and
+//! prints what each costs.
 
 mod affinity;
 mod connect;
 mod expose;
+mod folder;
 mod goals;
 mod ledger;
 mod memory;
@@ -25,7 +27,7 @@ use crate::places::Places;
 /// Measures mcpwire beside its peers, in one run
 #[derive(Parser)]
 struct Args {
-    /// Which of the two benchmarks [default: both]
+    /// Which of the benchmarks [default: all]
     #[arg(value_enum)]
     which: Option<Which>,
     /// A short run: fewer calls and turns
@@ -57,6 +59,8 @@ enum Which {
     Connect,
     /// HTTP clients, a gateway, a server on stdio
     Expose,
+    /// A folder as a server on a pipe
+    Folder,
 }
 
 #[derive(Serialize)]
@@ -65,6 +69,8 @@ struct Reports {
     connect: Option<connect::Report>,
     #[serde(skip_serializing_if = "Option::is_none")]
     expose: Option<expose::Report>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    folder: Option<folder::Report>,
 }
 
 fn main() -> ExitCode {
@@ -99,7 +105,7 @@ fn run(args: Args) -> Result<()> {
     places::check_names(&args.only, &known)?;
 
     let mut lost = false;
-    let mut reports = Reports { connect: None, expose: None };
+    let mut reports = Reports { connect: None, expose: None, folder: None };
     if asked(Which::Connect) {
         let report = connect::run(&places, &args)?;
         println!("== connect: a pipe, a bridge, a fast server on HTTP\n{}", report.text());
@@ -111,6 +117,12 @@ fn run(args: Args) -> Result<()> {
         println!("== expose: HTTP clients, a gateway, a fast server on stdio\n{}", report.text());
         lost |= report.contenders.iter().any(|summary| summary.name.starts_with("mcpwire") && summary.fault.is_some());
         reports.expose = Some(report);
+    }
+    // It has no contenders to choose from, so whoever names some wants the others.
+    if asked(Which::Folder) && args.only.is_empty() {
+        let report = folder::run(&places, &args)?;
+        println!("== folder: a folder as a server on a pipe\n{}", report.text());
+        reports.folder = Some(report);
     }
     if let Some(file) = &args.json {
         write_json(file, &reports)?;

@@ -4,7 +4,7 @@ mod contender;
 mod direct;
 mod goals;
 mod measure;
-mod piped;
+pub mod piped;
 mod plan;
 mod report;
 mod session;

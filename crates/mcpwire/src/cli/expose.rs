@@ -224,6 +224,7 @@ fn shown(target: &Target) -> String {
         Target::Http(options) => options.url.host_str().unwrap_or_default().to_owned(),
         Target::Unix { .. } => "unix socket".to_owned(),
         Target::Child(options) => options.name.clone(),
+        Target::Folder(_) => "folder".to_owned(),
     }
 }
 

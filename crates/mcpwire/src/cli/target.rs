@@ -17,9 +17,11 @@ use mcpwire_proto::version;
 use tokio::task::JoinHandle;
 use url::{Host, Url};
 
+use super::folder::{self, Place};
 use super::hub;
 use super::units::{Size, duration, size};
 use crate::bridge::Reach;
+use crate::folder::Folder;
 use crate::link::Link;
 use crate::transport::child::{self, Closing};
 use crate::transport::http::client::{self, Proxy, Tls, Transport};
@@ -31,7 +33,7 @@ const OURSELVES: &str = "/proc/self/exe";
 /// The target, and how to deal with it.
 #[derive(Debug, ClapArgs)]
 pub(super) struct TargetArgs {
-    /// Where the server is: an http:// or https:// URL, or unix:PATH for a socket
+    /// Where the server is: an http:// or https:// URL, unix:PATH for a socket, or a folder
     #[arg(value_name = "TARGET", value_parser = address, required_unless_present_any = ["command", "mcp_hub"])]
     target: Option<Address>,
     /// A program that is the server, on its stdin and stdout, and its arguments
@@ -98,6 +100,7 @@ fn protocol(text: &str) -> Result<Protocol, String> {
 enum Address {
     Http(Url),
     Unix(PathBuf),
+    Folder(Place),
 }
 
 /// A target with all it takes to open it.
@@ -106,6 +109,7 @@ pub(super) enum Target {
     Http(Box<client::Options>),
     Child(child::Options),
     Unix { path: PathBuf, max_message: usize },
+    Folder(Folder),
 }
 
 impl TargetArgs {
@@ -139,6 +143,7 @@ impl TargetArgs {
         Ok(match (&self.target, self.command.split_first()) {
             (Some(Address::Http(url)), _) => Target::Http(Box::new(self.http(url, transport)?)),
             (Some(Address::Unix(path)), _) => Target::Unix { path: path.clone(), max_message: self.max_message.0 },
+            (Some(Address::Folder(place)), _) => Target::Folder(folder::open(place)?),
             (None, Some((program, args))) => Target::Child(self.child(program, args)?),
             (None, None) => bail!("expected a target"),
         })
@@ -198,6 +203,7 @@ impl Target {
             Target::Http(options) if options.transport == Transport::Sse => {
                 Known { session: Some(true), stateless: Some(false) }
             }
+            Target::Folder(_) => Known { session: Some(true), stateless: Some(true) },
             _ => Known::default(),
         };
         let reach = Reach::new(Arc::new(move || self.open().map(|(link, goodbye)| (link, Some(goodbye)))));
@@ -210,6 +216,7 @@ impl Target {
         Ok(match self {
             Target::Http(options) => client::connect(client::Options::clone(options))?,
             Target::Child(options) => child::connect(options.clone()),
+            Target::Folder(folder) => folder.connect(),
             Target::Unix { path, max_message } => unix::connect(path.clone(), *max_message),
         })
     }
@@ -221,6 +228,7 @@ impl fmt::Display for Target {
             Target::Http(options) => f.write_str(&shown(&options.url)),
             Target::Child(options) => f.write_str(&options.name),
             Target::Unix { path, .. } => write!(f, "unix:{}", path.display()),
+            Target::Folder(_) => f.write_str("the folder"),
         }
     }
 }
@@ -244,7 +252,10 @@ impl From<Spoken> for Transport {
 }
 
 fn address(text: &str) -> Result<Address, String> {
-    let expected = "expected an http:// or https:// URL, unix:PATH, or -- COMMAND";
+    let expected = "expected an http:// or https:// URL, unix:PATH, a folder, or -- COMMAND";
+    if let Some(place) = folder::place(text) {
+        return Ok(Address::Folder(place));
+    }
     if let Some(path) = text.strip_prefix("unix:") {
         return if path.is_empty() { Err(format!("{expected}; came no path")) } else { Ok(Address::Unix(path.into())) };
     }

@@ -6,6 +6,7 @@ mod child;
 mod connect;
 mod curl;
 mod docs;
+mod folder;
 mod reference;
 mod sharp;
 mod stateless;
