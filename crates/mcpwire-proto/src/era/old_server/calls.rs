@@ -154,7 +154,7 @@ impl OldServer {
         if let Some(seat) = self.seat(upstream) {
             seat.under_way.remove(&id);
         }
-        self.leave_off(upstream, &[call.id.clone()]);
+        self.leave_off(upstream, std::slice::from_ref(&call.id));
         self.on_relay(upstream, now, |relay| relay.handle_client(cancelled, now));
         self.touch(upstream, now);
     }

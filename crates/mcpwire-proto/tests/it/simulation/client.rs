@@ -83,7 +83,7 @@ impl Client {
     /// Begins a task, or goes on with it.
     pub fn start(&mut self, marker: usize, input: Option<(Value, Value)>) -> Message {
         self.next_id += 1;
-        let id = if self.next_id % 3 == 0 {
+        let id = if self.next_id.is_multiple_of(3) {
             Id::from(format!("c{}", self.next_id).as_str())
         } else {
             Id::from(self.next_id)

@@ -117,6 +117,7 @@ struct World {
 }
 
 impl Drop for World {
+    #[allow(clippy::print_stderr, reason = "shown with a test that failed")]
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("{}", self.history.join("\n"));
@@ -248,13 +249,13 @@ impl World {
         match event {
             Event::Starts(marker) if self.client.is_ready() => {
                 let message = self.client.start(marker, None);
-                self.from_client(message);
+                self.client_says(message);
             }
             Event::Starts(marker) => self.plan(100, Event::Starts(marker)),
             Event::Cancels(marker) if self.client.is_ready() && self.client.has_started(marker) => {
                 // What it was told on the way to us crosses with this.
                 if let Some(message) = self.client.cancel(marker) {
-                    self.from_client(message);
+                    self.client_says(message);
                 }
             }
             Event::Cancels(marker) => {
@@ -262,7 +263,7 @@ impl World {
                     self.plan(150, Event::Cancels(marker));
                 }
             }
-            Event::FromClient(message) => self.from_client(message),
+            Event::FromClient(message) => self.client_says(message),
             Event::AtServer(place, sending, message) => {
                 if !self.cut.contains(&sending) {
                     self.at_server(place, sending, message);
@@ -270,7 +271,7 @@ impl World {
             }
             Event::FromServer(place, life, sending, packet) => {
                 if life == self.life(place.0) {
-                    self.from_server(place, sending, packet);
+                    self.server_says(place, sending, packet);
                 }
             }
             Event::Fails(upstream, message, failure) => {
@@ -285,7 +286,7 @@ impl World {
         }
     }
 
-    fn from_client(&mut self, message: Message) {
+    fn client_says(&mut self, message: Message) {
         if !self.client.says(&message) {
             return;
         }
@@ -352,7 +353,7 @@ impl World {
         self.plan_at(at, Event::FromServer(place, life, sending, packet));
     }
 
-    fn from_server(&mut self, place: Place, sending: Option<u64>, packet: Packet) {
+    fn server_says(&mut self, place: Place, sending: Option<u64>, packet: Packet) {
         let upstream = place.0;
         if self.setting.sorted
             && let Lane::Request(id) = &packet.lane
