@@ -5,6 +5,7 @@ pub mod client;
 pub mod proc;
 pub mod process;
 pub mod reach;
+pub mod rig;
 pub mod scratch;
 pub mod script;
 

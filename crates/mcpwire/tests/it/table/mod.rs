@@ -4,7 +4,7 @@
 //! Every case runs every feature, unless [`Case::lacks`] gives the reason why not.
 
 mod rig;
-mod suite;
+pub mod suite;
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -12,46 +12,25 @@ use std::sync::{Arc, Mutex};
 use mcpwire_proto::version::{SESSION_ERA, V2025_03_26, V2025_06_18, V2025_11_25};
 use tokio::task::JoinSet;
 
+use crate::support::rig::{Front, Speaks, Target};
 use rig::Rig;
 use suite::Feature;
 
-/// Where the client comes in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Front {
-    /// `connect`, on its stdin and stdout.
-    Connect,
-    /// `expose --http`, asked by Streamable HTTP.
-    Streamable,
-    /// `expose --http`, asked by HTTP+SSE.
-    Sse,
-    /// `expose --unix`.
-    Unix,
-}
-
-/// Where the reference server is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Target {
-    /// A program on stdio.
-    Child,
-    Streamable,
-    Sse,
-    /// A Unix socket.
-    Unix,
-}
-
 #[derive(Debug, Clone, Copy)]
-struct Case {
-    front: Front,
-    target: Target,
-    version: &'static str,
+pub struct Case {
+    pub front: Front,
+    pub target: Target,
+    pub server: Speaks,
+    /// What the client speaks.
+    pub version: &'static str,
     /// All clients are on one server session, and the client has company.
-    shared: bool,
+    pub shared: bool,
 }
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Case { front, target, version, shared } = self;
-        write!(f, "{front:?} to {target:?}, {version}{}", if *shared { ", shared" } else { "" })
+        let Case { front, target, server, version, shared } = self;
+        write!(f, "{front:?} to {target:?}, {version} to {server:?}{}", if *shared { ", shared" } else { "" })
     }
 }
 
@@ -69,7 +48,7 @@ impl Case {
             Front::Connect => &[false],
             Front::Streamable | Front::Sse | Front::Unix => &[false, true],
         };
-        let with = |version| shared.iter().map(move |&shared| Case { front, target, version, shared });
+        let with = |version| shared.iter().map(move |&shared| Case { front, target, server: Speaks::Both, version, shared });
         versions.flat_map(with).collect()
     }
 
@@ -85,9 +64,10 @@ impl Case {
     }
 }
 
-async fn check(front: Front, target: Target) {
+/// Runs cases side by side; all of them must pass.
+pub async fn check(cases: impl IntoIterator<Item = Case>) {
     let mut running = JoinSet::new();
-    for case in Case::of(front, target) {
+    for case in cases {
         running.spawn(run(case));
     }
     let failures: Vec<String> = running.join_all().await.into_iter().flatten().collect();
@@ -120,7 +100,7 @@ macro_rules! table {
     ($($name:ident: $front:ident to $target:ident;)*) => {
         $(#[tokio::test]
         async fn $name() {
-            check(Front::$front, Target::$target).await;
+            check(Case::of(Front::$front, Target::$target)).await;
         })*
     };
 }
