@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args as ClapArgs, ValueEnum};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use hyper_util::client::proxy::matcher::Matcher;
-use mcpwire_proto::conversation::{Config, Known};
+use mcpwire_proto::conversation::{Config, Key, Known};
 use mcpwire_proto::frame::DEFAULT_LIMIT;
 use mcpwire_proto::session::legacy;
 use mcpwire_proto::version;
@@ -127,7 +127,7 @@ impl TargetArgs {
             seed: fastrand::u64(..),
             ..legacy::Config::default()
         };
-        Ok(Config { relay, sorted, protocol: self.protocol.0, key, ..Config::default() })
+        Ok(Config { relay, sorted, protocol: self.protocol.0, key: Key(key), ..Config::default() })
     }
 
     /// Reads the files and variables that the arguments name.
