@@ -2,4 +2,9 @@
 //!
 //! Clients with sessions run the suite of [`crate::table`]; clients without have a suite of their own.
 
+mod asking;
+mod edges;
+mod listening;
+mod new_clients;
 mod old_clients;
+mod suite;

@@ -140,6 +140,27 @@ impl Client {
         answer["result"].take()
     }
 
+    /// Sends a request, answers what is asked before it is answered, and gives the result with the number of rounds.
+    pub async fn ask(&mut self, method: &str, params: Value, answer: impl Fn(&Value) -> Value) -> (Value, usize) {
+        let mut round = params.clone();
+        for rounds in 0.. {
+            let id = self.request(method, round).await;
+            let mut told = self.response(id).await;
+            let mut told = told["result"].take();
+            if told["resultType"] != "input_required" {
+                return (told, rounds);
+            }
+            round = params.clone();
+            for (key, question) in told["inputRequests"].as_object().into_iter().flatten() {
+                round["inputResponses"][key] = answer(question);
+            }
+            if !told["requestState"].is_null() {
+                round["requestState"] = told["requestState"].take();
+            }
+        }
+        unreachable!("there are no more numbers")
+    }
+
     /// The code of the error that a request is answered with.
     pub async fn code(&mut self, id: u64) -> i64 {
         let answer = self.response(id).await;

@@ -1,6 +1,7 @@
 //! What the tests are made of: a scripted HTTP server, the binary on pipes, and an MCP client.
 
 pub mod ask;
+pub mod cases;
 pub mod client;
 pub mod proc;
 pub mod process;

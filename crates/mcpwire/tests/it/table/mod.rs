@@ -7,11 +7,10 @@ mod rig;
 pub mod suite;
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
 
 use mcpwire_proto::version::{SESSION_ERA, V2025_03_26, V2025_06_18, V2025_11_25};
-use tokio::task::JoinSet;
 
+use crate::support::cases::{self, Place};
 use crate::support::rig::{Front, Speaks, Target};
 use rig::Rig;
 use suite::Feature;
@@ -64,35 +63,20 @@ impl Case {
     }
 }
 
-/// Runs cases side by side; all of them must pass.
-pub async fn check(cases: impl IntoIterator<Item = Case>) {
-    let mut running = JoinSet::new();
-    for case in cases {
-        running.spawn(run(case));
-    }
-    let failures: Vec<String> = running.join_all().await.into_iter().flatten().collect();
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
+/// Runs the suite with each of the cases.
+pub async fn check(cases: Vec<Case>) {
+    cases::check(cases, run).await;
 }
 
-/// Runs a case; tells what failed, if anything did.
-async fn run(case: Case) -> Option<String> {
-    let at = Arc::new(Mutex::new("the start".to_owned()));
-    let here = Arc::clone(&at);
-    let suite = tokio::spawn(async move {
-        let mut rig = Rig::start(case).await;
-        for feature in Feature::ALL.into_iter().filter(|feature| case.lacks(*feature).is_none()) {
-            *here.lock().unwrap() = format!("{feature:?}");
-            feature.show(&mut rig).await;
-            rig.assert_quiet().await;
-        }
-        *here.lock().unwrap() = "the end".to_owned();
-        rig.finish().await;
-    });
-    let panic = suite.await.err()?.into_panic();
-    let text = panic.downcast_ref::<String>().cloned();
-    let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default();
-    let at = at.lock().unwrap();
-    Some(format!("{case}: {at}: {text}"))
+async fn run(case: Case, place: Place) {
+    let mut rig = Rig::start(case).await;
+    for feature in Feature::ALL.into_iter().filter(|feature| case.lacks(*feature).is_none()) {
+        place.at(format!("{feature:?}"));
+        feature.show(&mut rig).await;
+        rig.assert_quiet().await;
+    }
+    place.at("the end");
+    rig.finish().await;
 }
 
 /// A test for each front and target, so that they run side by side.

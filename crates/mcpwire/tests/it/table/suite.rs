@@ -11,9 +11,9 @@ use crate::support::client::Client;
 use crate::support::rig::{Front, Speaks};
 use crate::support::within;
 
-const WATCHED: &str = "test://watched-resource";
+pub const WATCHED: &str = "test://watched-resource";
 /// Longer than any test: a call that is to be under way.
-const AGES: u64 = 600_000;
+pub const AGES: u64 = 600_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Feature {
@@ -69,7 +69,7 @@ impl Feature {
 }
 
 /// The names of what a list method lists.
-async fn names(client: &mut Client, kind: &str) -> BTreeSet<String> {
+pub async fn names(client: &mut Client, kind: &str) -> BTreeSet<String> {
     let id = client.request(&format!("{kind}s/list"), json!({})).await;
     let result = client.result(id).await;
     let items = result[format!("{kind}s")].as_array().unwrap_or_else(|| panic!("no list: {result}"));
@@ -94,7 +94,7 @@ async fn call(client: &mut Client, case: Case) {
 }
 
 /// Several calls report progress at once: each under its own token, from the first step to the last, then its answer.
-async fn progress(client: &mut Client) {
+pub async fn progress(client: &mut Client) {
     let tokens = [json!("a"), json!(1), json!("1"), json!(0), json!("ü"), json!(-7)];
     let mut steps: BTreeMap<u64, (Value, u64, u64)> = BTreeMap::new();
     for (token, wanted) in tokens.into_iter().zip(5_u64..) {
@@ -132,7 +132,7 @@ async fn log(client: &mut Client) {
 }
 
 /// Waits until so many calls are under way at the server, the one that asks included.
-async fn running(client: &mut Client, calls: u64) {
+pub async fn running(client: &mut Client, calls: u64) {
     within(&format!("{calls} calls under way"), async { while client.info().await["running"] != calls {} }).await;
 }
 
@@ -201,7 +201,7 @@ async fn list_changed(rig: &mut Rig) {
 }
 
 /// 10 MB each way.
-async fn large(client: &mut Client) {
+pub async fn large(client: &mut Client) {
     let text = "0123456789".repeat(1_000_000);
     assert!(client.call("echo", json!({"message": text})).await == text, "the text was changed");
 }
@@ -246,5 +246,13 @@ async fn killed(rig: &mut Rig) {
     assert_eq!((&new["calls"], &new["running"]), (&json!(2), &json!(1)), "a call was sent again");
     if let Some(bystander) = &mut rig.bystander {
         assert_eq!(bystander.info().await["instance"], new["instance"]);
+    }
+    if rig.case.server == Speaks::Stateless {
+        // Nobody has listened for a while, and what has changed meanwhile cannot be known.
+        for client in [&mut rig.client].into_iter().chain(&mut rig.bystander) {
+            for kind in ["tool", "resource", "prompt"] {
+                client.expect(&format!("notifications/{kind}s/list_changed")).await;
+            }
+        }
     }
 }
