@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use crate::support::client::Client;
 use crate::support::rig::Speaks;
 
-fn capable(client: &mut Client) {
+pub(super) fn capable(client: &mut Client) {
     client.declare(key::CLIENT_CAPABILITIES, json!({"elicitation": {}, "sampling": {}, "roots": {}}));
 }
 
-fn incapable_again(client: &mut Client) {
+pub(super) fn incapable_again(client: &mut Client) {
     client.declare(key::CLIENT_CAPABILITIES, json!({}));
 }
 

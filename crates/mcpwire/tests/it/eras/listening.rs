@@ -44,7 +44,17 @@ pub(super) async fn close(client: &mut Client, listen: u64) {
 
 async fn touch(client: &mut Client, listen: u64) {
     client.call("touch", json!({"uri": WATCHED})).await;
+    updated(client, listen).await;
+}
+
+/// A subscription is told that the resource has changed.
+pub(super) async fn updated(client: &mut Client, listen: u64) {
     assert_eq!(heard(client, "resources/updated", listen).await["uri"], WATCHED);
+}
+
+/// A subscription is told that a list has changed.
+pub(super) async fn changed(client: &mut Client, kind: &str, listen: u64) {
+    heard(client, &format!("{kind}s/list_changed"), listen).await;
 }
 
 pub(super) async fn listen(client: &mut Client) {
@@ -54,18 +64,18 @@ pub(super) async fn listen(client: &mut Client) {
     for kind in KINDS {
         for (tool, there) in [("register", true), ("unregister", false)] {
             client.call(tool, json!({"kind": kind, "name": "extra"})).await;
-            heard(client, &format!("{kind}s/list_changed"), all).await;
+            changed(client, kind, all).await;
             if kind == "prompt" {
-                heard(client, "prompts/list_changed", prompts).await;
+                changed(client, "prompt", prompts).await;
             }
             assert_eq!(names(client, kind).await.contains("extra"), there, "{kind}");
         }
     }
     close(client, all).await;
     client.call("register", json!({"kind": "prompt", "name": "extra"})).await;
-    heard(client, "prompts/list_changed", prompts).await;
+    changed(client, "prompt", prompts).await;
     client.call("unregister", json!({"kind": "prompt", "name": "extra"})).await;
-    heard(client, "prompts/list_changed", prompts).await;
+    changed(client, "prompt", prompts).await;
     close(client, prompts).await;
 }
 
@@ -74,11 +84,11 @@ pub(super) async fn goes_on(client: &mut Client, listen: u64, server: Speaks) {
     if server == Speaks::Stateless {
         // Nobody has listened for a while, and what has changed meanwhile cannot be known.
         for kind in KINDS {
-            heard(client, &format!("{kind}s/list_changed"), listen).await;
+            changed(client, kind, listen).await;
         }
-        heard(client, "resources/updated", listen).await;
+        updated(client, listen).await;
     }
     touch(client, listen).await;
     client.call("register", json!({"kind": "tool", "name": "late"})).await;
-    heard(client, "tools/list_changed", listen).await;
+    changed(client, "tool", listen).await;
 }

@@ -8,3 +8,4 @@ mod listening;
 mod new_clients;
 mod old_clients;
 mod suite;
+mod together;

@@ -27,7 +27,14 @@ impl Rig {
         let options: &[&str] = if shared { &["--share"] } else { &[] };
         let bridge = Bridge::start(Plan { front, target, server, options }).await;
         let bystander = shared.then(|| Client::stateless(bridge.connect()));
-        Rig { case, client: Client::stateless(bridge.connect()), bystander, bridge }
+        let mut client = Client::stateless(bridge.connect());
+        if shared {
+            // The one session of all clients is opened for the first of them, and knows what that one can do.
+            asking::capable(&mut client);
+            client.assert_quiet().await;
+            asking::incapable_again(&mut client);
+        }
+        Rig { case, client, bystander, bridge }
     }
 
     pub(super) async fn assert_quiet(&mut self) {
@@ -102,8 +109,13 @@ impl Feature {
     ];
 
     /// Why a case goes without this, if it does.
-    pub(super) fn lacks(self, _case: Case) -> Option<&'static str> {
-        None
+    pub(super) fn lacks(self, case: Case) -> Option<&'static str> {
+        match self {
+            Feature::ManyQuestions if case.shared && case.server == Speaks::Session => {
+                Some("in one session for all, nobody can tell which of several calls asks")
+            }
+            _ => None,
+        }
     }
 
     pub(super) async fn show(self, rig: &mut Rig) {
