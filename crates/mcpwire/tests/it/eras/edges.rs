@@ -52,7 +52,10 @@ async fn http_statuses_of_the_stateless_era() {
         named[2].1 = "2099-01-01";
         let reply = ask(rig.address(), "POST", "/mcp", &named, &newer).await;
         let error = reply.json()["error"].take();
-        assert_eq!((reply.status, &error["code"], &error["data"]["requested"]), (400, &json!(-32022), &json!("2099-01-01")));
+        assert_eq!(
+            (reply.status, &error["code"], &error["data"]["requested"]),
+            (400, &json!(-32022), &json!("2099-01-01"))
+        );
         for method in ["GET", "DELETE"] {
             assert_eq!(ask(rig.address(), method, "/mcp", &headers("tools/list"), "").await.status, 405, "{method}");
         }

@@ -114,6 +114,7 @@ impl Feature {
             Feature::ManyQuestions if case.shared && case.server == Speaks::Session => {
                 Some("in one session for all, nobody can tell which of several calls asks")
             }
+            Feature::Large if case.shared => Some("takes long, and the size of a message is no matter of who shares"),
             _ => None,
         }
     }
@@ -209,7 +210,8 @@ async fn refused(client: &mut Client) {
 }
 
 async fn log(client: &mut Client) {
-    for (level, told) in [(json!("debug"), true), (json!("error"), false), (json!("info"), true), (Value::Null, false)] {
+    for (level, told) in [(json!("debug"), true), (json!("error"), false), (json!("info"), true), (Value::Null, false)]
+    {
         client.declare(key::LOG_LEVEL, level);
         let id = client.start("log", json!({"level": "warning", "message": "hear", "logger": "table"})).await;
         if told {

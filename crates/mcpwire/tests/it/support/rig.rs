@@ -86,8 +86,7 @@ impl Server {
     }
 
     async fn run(target: Target, address: &str, speaks: Speaks) -> Server {
-        let listen: &[&str] =
-            if target == Target::Unix { &["--unix", address] } else { &["--sse", "--http", address] };
+        let listen: &[&str] = if target == Target::Unix { &["--unix", address] } else { &["--sse", "--http", address] };
         let mut process = Mcpwire::start(&[&["reference", "--era", speaks.name()], listen].concat());
         let url = process.line().await.expect("where it listens");
         let address = url.trim_start_matches("http://").trim_start_matches("unix:").trim_end_matches("/mcp").to_owned();

@@ -47,7 +47,8 @@ impl Case {
             Front::Connect => &[false],
             Front::Streamable | Front::Sse | Front::Unix => &[false, true],
         };
-        let with = |version| shared.iter().map(move |&shared| Case { front, target, server: Speaks::Both, version, shared });
+        let with =
+            |version| shared.iter().map(move |&shared| Case { front, target, server: Speaks::Both, version, shared });
         versions.flat_map(with).collect()
     }
 

@@ -15,8 +15,7 @@ pub(super) struct Rig {
 impl Rig {
     pub(super) async fn start(case: Case) -> Rig {
         let options: &[&str] = if case.shared { &["--share"] } else { &[] };
-        let bridge =
-            Bridge::start(Plan { front: case.front, target: case.target, server: case.server, options }).await;
+        let bridge = Bridge::start(Plan { front: case.front, target: case.target, server: case.server, options }).await;
         let bystander = match case.shared {
             true => Some(Client::open(bridge.connect(), case.version).await),
             false => None,
