@@ -7,6 +7,8 @@ mod connect;
 mod curl;
 mod docs;
 mod eras;
+mod folder;
+mod quic;
 mod reference;
 mod sharp;
 mod stateless;

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{Asked, Creditor, Effect, MOST_ASKED, Owed, Session};
+use super::{Asked, Creditor, Effect, MOST_ASKED, Owed, Session, State};
 use crate::{Fault, Id, Kind, Lane, Message, Packet, meta, method};
 
 impl Session {
@@ -81,6 +81,11 @@ impl Session {
         if self.asked.len() >= MOST_ASKED {
             let fault = Fault::Upstream(format!("too many requests: {MOST_ASKED} are with the client already"));
             return self.tell_server(fault.to_message(Some(&id)));
+        }
+        let reopening = matches!(self.state, State::Opening) && self.memory.version.is_some();
+        if reopening && !packet.message.is(method::PING) {
+            // Nobody asks before its session is open: this is of the one before, which cannot be answered.
+            return tracing::debug!(target: "bridge", "dropped the server's {}: its session is gone", packet.message);
         }
         let generation = self.generation;
         let visible = if self.asked.contains_key(&id) { self.fresh_id() } else { id.clone() };

@@ -1,6 +1,6 @@
 //! A server that keeps to the protocol of its era, asks during calls, and checks that it is told what it asked for.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use fastrand::Rng;
 use mcpwire_proto::{Id, Kind, Lane, Message, Packet, meta, method};
@@ -10,13 +10,14 @@ use super::Era;
 
 pub struct Server {
     era: Era,
-    /// The sessions that it has with its peers, by connection; in the stateless era, what is open there.
-    rooms: HashMap<u32, Room>,
-    /// Connections that ever had a session.
-    met: HashSet<u32>,
+    /// The sessions that it has with its peers, by connection and number; in the stateless era, what is open there.
+    rooms: HashMap<Place, Room>,
     /// How often each call of a tool was begun.
     pub begun: HashMap<usize, u32>,
 }
+
+/// A connection, and the session that its transport says it is in; none is 0.
+pub type Place = (u32, u64);
 
 #[derive(Default)]
 struct Room {
@@ -37,31 +38,31 @@ struct Call {
 
 impl Server {
     pub fn new(era: Era) -> Server {
-        Server { era, rooms: HashMap::new(), met: HashSet::new(), begun: HashMap::new() }
+        Server { era, rooms: HashMap::new(), begun: HashMap::new() }
     }
 
     /// It has lost what it knew of one peer, or of all.
     pub fn forget(&mut self, upstream: Option<u32>) {
         match upstream {
-            Some(upstream) => drop(self.rooms.remove(&upstream)),
+            Some(upstream) => self.rooms.retain(|(at, _), _| *at != upstream),
             None => self.rooms.clear(),
         }
     }
 
-    /// Whether there was a session on this connection, and is none any more.
-    pub fn misses(&self, upstream: u32) -> bool {
-        self.era == Era::Session && self.met.contains(&upstream) && !self.rooms.contains_key(&upstream)
+    /// Whether the session is none that it knows.
+    pub fn misses(&self, place: Place) -> bool {
+        self.era == Era::Session && place.1 > 0 && !self.rooms.contains_key(&place)
     }
 
-    pub fn hears(&mut self, upstream: u32, message: &Message, rng: &mut Rng) -> Vec<Packet> {
+    pub fn hears(&mut self, place: Place, message: &Message, rng: &mut Rng) -> Vec<Packet> {
         let value: Value = serde_json::from_slice(message.as_bytes()).unwrap();
         match message.kind() {
             Kind::Request { id, method } => match self.era {
-                Era::Session => self.session_request(upstream, id, method, &value["params"]),
-                Era::Stateless => self.stateless_request(upstream, id, method, &value["params"], rng),
+                Era::Session => self.session_request(place, id, method, &value["params"]),
+                Era::Stateless => self.stateless_request(place, id, method, &value["params"], rng),
             },
             Kind::Notification { method } if *method == method::CANCELLED => {
-                let room = self.rooms.entry(upstream).or_default();
+                let room = self.rooms.entry(place).or_default();
                 let id = meta::cancelled_request(message).expect("it names a request");
                 room.listens.retain(|listen| *listen != id);
                 room.calls.remove(&id);
@@ -77,36 +78,35 @@ impl Server {
                 withdrawn.collect()
             }
             Kind::Notification { .. } => Vec::new(),
-            Kind::Result { id } | Kind::Error { id: Some(id) } => self.answered(upstream, id, &value),
+            Kind::Result { id } | Kind::Error { id: Some(id) } => self.answered(place, id, &value),
             Kind::Error { id: None } => panic!("an error of no request: {value}"),
         }
     }
 
     /// Something has changed.
-    pub fn changes(&self, rng: &mut Rng) -> Vec<(u32, Packet)> {
+    pub fn changes(&self, rng: &mut Rng) -> Vec<(Place, Packet)> {
         let mut told = Vec::new();
-        for (upstream, room) in &self.rooms {
+        for (place, room) in &self.rooms {
             let method = if rng.bool() { method::TOOLS_LIST_CHANGED } else { method::RESOURCES_UPDATED };
             let mut params = if method == method::RESOURCES_UPDATED { json!({"uri": "sim:///s"}) } else { json!({}) };
             if self.era == Era::Session {
                 let message = Message::notification(method, Some(&params.to_string()));
-                told.push((*upstream, Packet { lane: Lane::Main, message }));
+                told.push((*place, Packet { lane: Lane::Main, message }));
             }
             for listen in &room.listens {
                 let id: Value = serde_json::from_str(listen.as_json()).unwrap();
                 params["_meta"] = json!({meta::key::SUBSCRIPTION_ID: id});
                 let message = Message::notification(method, Some(&params.to_string()));
-                told.push((*upstream, Packet { lane: Lane::Request(listen.clone()), message }));
+                told.push((*place, Packet { lane: Lane::Request(listen.clone()), message }));
             }
         }
         told
     }
 
-    fn session_request(&mut self, upstream: u32, id: &Id, method: &str, params: &Value) -> Vec<Packet> {
+    fn session_request(&mut self, place: Place, id: &Id, method: &str, params: &Value) -> Vec<Packet> {
         let done = |result: Value| vec![answer(id, &result)];
         if method == method::INITIALIZE {
-            self.met.insert(upstream);
-            self.rooms.insert(upstream, Room::default());
+            self.rooms.insert(place, Room::default());
             let capabilities = json!({
                 "tools": {"listChanged": true}, "resources": {"subscribe": true}, "prompts": {}, "logging": {}
             });
@@ -121,7 +121,7 @@ impl Server {
             method::TOOLS_CALL | method::PROMPTS_GET => {
                 let call = self.begin(method, params);
                 let progress = progress(&Lane::Request(id.clone()), params);
-                let room = self.rooms.entry(upstream).or_default();
+                let room = self.rooms.entry(place).or_default();
                 room.calls.insert(id.clone(), call);
                 progress.into_iter().chain(room.go_on(id)).collect()
             }
@@ -142,8 +142,8 @@ impl Server {
     }
 
     /// A question of ours was answered.
-    fn answered(&mut self, upstream: u32, id: &Id, value: &Value) -> Vec<Packet> {
-        let Some(room) = self.rooms.get_mut(&upstream) else { return Vec::new() };
+    fn answered(&mut self, place: Place, id: &Id, value: &Value) -> Vec<Packet> {
+        let Some(room) = self.rooms.get_mut(&place) else { return Vec::new() };
         let Some((call, asked)) = room.questions.remove(id) else { return Vec::new() };
         check_answer(&asked, &value["result"]);
         if let Some(call) = room.calls.get_mut(&call) {
@@ -152,14 +152,7 @@ impl Server {
         room.go_on(&call)
     }
 
-    fn stateless_request(
-        &mut self,
-        upstream: u32,
-        id: &Id,
-        method: &str,
-        params: &Value,
-        rng: &mut Rng,
-    ) -> Vec<Packet> {
+    fn stateless_request(&mut self, place: Place, id: &Id, method: &str, params: &Value, rng: &mut Rng) -> Vec<Packet> {
         let kept = |mut result: Value| {
             result["resultType"] = json!("complete");
             result["ttlMs"] = json!(5);
@@ -178,7 +171,7 @@ impl Server {
             method::RESOURCES_READ => kept(read(params)),
             method::TOOLS_CALL | method::PROMPTS_GET => self.stateless_call(id, method, params),
             method::LISTEN => {
-                self.rooms.entry(upstream).or_default().listens.push(id.clone());
+                self.rooms.entry(place).or_default().listens.push(id.clone());
                 let listen: Value = serde_json::from_str(id.as_json()).unwrap();
                 let meta = json!({meta::key::SUBSCRIPTION_ID: listen});
                 let told = json!({"notifications": params["notifications"], "_meta": meta});
@@ -186,7 +179,7 @@ impl Server {
                 let message = Message::notification(method::ACKNOWLEDGED, Some(&told.to_string()));
                 let mut packets = vec![Packet { lane, message }];
                 if rng.u8(..4) == 0 {
-                    self.rooms.entry(upstream).or_default().listens.pop();
+                    self.rooms.entry(place).or_default().listens.pop();
                     packets.push(answer(id, &json!({"resultType": "complete", "_meta": meta})));
                 }
                 packets

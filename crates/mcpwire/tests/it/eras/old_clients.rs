@@ -38,4 +38,6 @@ table! {
     unix_to_child: Unix to Child;
     unix_to_streamable: Unix to Streamable;
     unix_to_unix: Unix to Unix;
+    connect_to_quic: Connect to Quic;
+    quic_to_child: Quic to Child;
 }

@@ -161,10 +161,16 @@ impl Client {
         unreachable!("there are no more numbers")
     }
 
+    /// The error that a request is answered with.
+    pub async fn refusal(&mut self, id: u64) -> Value {
+        let mut answer = self.response(id).await;
+        assert!(answer.get("error").is_some(), "expected an error, came {answer}");
+        answer["error"].take()
+    }
+
     /// The code of the error that a request is answered with.
     pub async fn code(&mut self, id: u64) -> i64 {
-        let answer = self.response(id).await;
-        answer["error"]["code"].as_i64().unwrap_or_else(|| panic!("expected an error, came {answer}"))
+        self.refusal(id).await["code"].as_i64().expect("a code")
     }
 
     /// The message of the error that a request is answered with.

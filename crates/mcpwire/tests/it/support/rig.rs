@@ -1,5 +1,7 @@
 //! A bridge between a front and the reference server: the processes it takes, and the way for clients to get in.
 
+use std::net::SocketAddr;
+
 use mcpwire::link::Link;
 use tokio::task::JoinHandle;
 
@@ -18,6 +20,8 @@ pub enum Front {
     Sse,
     /// `expose --unix`.
     Unix,
+    /// `expose --quic`, asked by MCP over QUIC.
+    Quic,
 }
 
 /// Where the reference server is.
@@ -29,6 +33,8 @@ pub enum Target {
     Sse,
     /// A Unix socket.
     Unix,
+    /// MCP over QUIC.
+    Quic,
 }
 
 /// The versions that the server speaks.
@@ -60,7 +66,6 @@ pub struct Plan {
 }
 
 pub struct Rig {
-    plan: Plan,
     reach: Reach,
     front: Option<Mcpwire>,
     /// The server, if it is not the bridge that starts it.
@@ -73,24 +78,38 @@ struct Server {
     process: Mcpwire,
     /// Where it listens: 127.0.0.1 and a port, or a path.
     address: String,
+    /// The arguments before the address.
+    listen: Vec<String>,
 }
 
 impl Server {
-    async fn start(Plan { target, server, .. }: Plan, scratch: &Scratch) -> Option<Server> {
-        let address = match target {
+    async fn start(plan: Plan, scratch: &Scratch) -> Option<Server> {
+        let certs = scratch.file("certs");
+        let (listen, address): (&[&str], _) = match plan.target {
             Target::Child => return None,
-            Target::Streamable | Target::Sse => "127.0.0.1:0".to_owned(),
-            Target::Unix => scratch.file("server"),
+            Target::Streamable | Target::Sse => (&["--sse", "--http"], "127.0.0.1:0".to_owned()),
+            Target::Unix => (&["--unix"], scratch.file("server")),
+            Target::Quic => (&["--certs-dir", &certs, "--quic"], "127.0.0.1:0".to_owned()),
         };
-        Some(Server::run(target, &address, server).await)
+        let listen = ["--era", plan.server.name()].iter().chain(listen).map(ToString::to_string).collect::<Vec<_>>();
+        let (process, address) = Server::run(&listen, &address).await;
+        Some(Server { process, address, listen })
     }
 
-    async fn run(target: Target, address: &str, speaks: Speaks) -> Server {
-        let listen: &[&str] = if target == Target::Unix { &["--unix", address] } else { &["--sse", "--http", address] };
-        let mut process = Mcpwire::start(&[&["reference", "--era", speaks.name()], listen].concat());
+    async fn run(listen: &[String], address: &str) -> (Mcpwire, String) {
+        let listen = listen.iter().map(String::as_str);
+        let args: Vec<&str> = ["reference"].into_iter().chain(listen).chain([address]).collect();
+        let mut process = Mcpwire::start(&args);
         let url = process.line().await.expect("where it listens");
-        let address = url.trim_start_matches("http://").trim_start_matches("unix:").trim_end_matches("/mcp").to_owned();
-        Server { process, address }
+        let address = ["http://", "unix:", "quic+mcp://"].into_iter().find_map(|scheme| url.strip_prefix(scheme));
+        let address = address.expect("a known scheme").trim_end_matches("/mcp").to_owned();
+        (process, address)
+    }
+
+    /// Starts it again where it was, after it was killed.
+    async fn restart(&mut self) {
+        self.process.wait().await;
+        (self.process, _) = Server::run(&self.listen, &self.address).await;
     }
 }
 
@@ -98,9 +117,9 @@ impl Rig {
     pub async fn start(plan: Plan) -> Rig {
         let scratch = Scratch::new();
         let server = Server::start(plan, &scratch).await;
-        let target = target(plan, server.as_ref());
+        let target = target(plan, server.as_ref(), &scratch);
         let (front, reach) = open_front(plan, &target, &scratch).await;
-        Rig { plan, reach, front, server, _scratch: scratch }
+        Rig { reach, front, server, _scratch: scratch }
     }
 
     /// A connection for a client.
@@ -110,6 +129,7 @@ impl Rig {
             Reach::Http(url) => reach::http(url),
             Reach::Sse(url) => reach::sse(url),
             Reach::Unix(path) => reach::unix(path),
+            Reach::Quic { address, certs } => reach::quic_mcp(*address, certs),
         }
     }
 
@@ -120,7 +140,7 @@ impl Rig {
                 let address = url.trim_start_matches("http://");
                 address.split_once('/').map_or(address, |(address, _)| address)
             }
-            Reach::Stdio(_) | Reach::Unix(_) => "",
+            Reach::Stdio(_) | Reach::Unix(_) | Reach::Quic { .. } => "",
         }
     }
 
@@ -128,8 +148,7 @@ impl Rig {
     pub async fn kill_server(&mut self, process: u32) {
         proc::kill(process);
         if let Some(server) = &mut self.server {
-            server.process.wait().await;
-            *server = Server::run(self.plan.target, &server.address, self.plan.server).await;
+            server.restart().await;
         }
     }
 
@@ -149,11 +168,15 @@ enum Reach {
     Http(String),
     Sse(String),
     Unix(String),
+    Quic {
+        address: SocketAddr,
+        certs: String,
+    },
 }
 
 /// Starts the front, if it is not the client that does.
 async fn open_front(plan: Plan, target: &[String], scratch: &Scratch) -> (Option<Mcpwire>, Reach) {
-    let socket = scratch.file("front");
+    let (socket, certs) = (scratch.file("front"), scratch.file("certs"));
     let listen: &[&str] = match plan.front {
         Front::Connect => {
             let args = ["connect"].iter().chain(plan.options).map(|arg| (*arg).to_owned());
@@ -161,6 +184,8 @@ async fn open_front(plan: Plan, target: &[String], scratch: &Scratch) -> (Option
         }
         Front::Streamable | Front::Sse => &["--http", "127.0.0.1:0", "--print-url"],
         Front::Unix => &["--unix", &socket],
+        Front::Quic if plan.target == Target::Quic => &["--quic", "127.0.0.1:0"],
+        Front::Quic => &["--quic", "127.0.0.1:0", "--certs-dir", &certs],
     };
     let target: Vec<&str> = target.iter().map(String::as_str).collect();
     let mut front = Mcpwire::start(&[&["expose"], listen, plan.options, &target].concat());
@@ -169,6 +194,10 @@ async fn open_front(plan: Plan, target: &[String], scratch: &Scratch) -> (Option
             front.logged("listening on unix:").await;
             Reach::Unix(socket)
         }
+        Front::Quic => {
+            front.logged("listening on quic://").await;
+            Reach::Quic { address: reach::quic_address(&front.stderr()), certs }
+        }
         Front::Sse => Reach::Sse(front.line().await.expect("the URL").replace("/mcp", "/sse")),
         _ => Reach::Http(front.line().await.expect("the URL")),
     };
@@ -176,7 +205,7 @@ async fn open_front(plan: Plan, target: &[String], scratch: &Scratch) -> (Option
 }
 
 /// The arguments that name a target.
-fn target(plan: Plan, server: Option<&Server>) -> Vec<String> {
+fn target(plan: Plan, server: Option<&Server>, scratch: &Scratch) -> Vec<String> {
     let address = server.map(|server| server.address.as_str()).unwrap_or_default();
     match plan.target {
         Target::Child => {
@@ -185,5 +214,6 @@ fn target(plan: Plan, server: Option<&Server>) -> Vec<String> {
         Target::Streamable => vec![format!("http://{address}/mcp")],
         Target::Sse => vec!["--transport".to_owned(), "sse".to_owned(), format!("http://{address}/sse")],
         Target::Unix => vec![format!("unix:{address}")],
+        Target::Quic => vec!["--certs-dir".to_owned(), scratch.file("certs"), format!("quic+mcp://{address}")],
     }
 }
