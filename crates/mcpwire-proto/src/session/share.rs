@@ -1,9 +1,9 @@
 //! Many clients on one server session: ids and progress tokens are made unique, and everything finds its way back.
 //!
 //! The rule above all: a message never reaches a client it was not meant for. Answers and progress are known by their
-//! ids; what the server says about itself (list changes) is for all; updates are for those who subscribed. A question or
-//! a log line belongs to the one client that has requests under way. If there are several, nobody can tell: the question
-//! is answered with an error, and the log line is dropped.
+//! ids; what the server says about itself (list changes) is for all who are in its session; updates are for those who
+//! subscribed. A question or a log line belongs to the one client that has requests under way. If there are several,
+//! nobody can tell: the question is answered with an error, and the log line is dropped.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -27,6 +27,8 @@ pub enum Effect {
 #[derive(Debug, Default)]
 pub struct Share {
     members: BTreeSet<Member>,
+    /// Those that asked for the session. Others have none (2026-07-28): what is said in it is not for them.
+    in_session: BTreeSet<Member>,
     handshake: Handshake,
     owed: Pending<Owed>,
     /// Progress tokens of ours, with their owner and the token the owner knows.
@@ -81,6 +83,7 @@ impl Share {
     /// A client is gone: what it asked for is cancelled, what it watched is let go.
     pub fn handle_leave(&mut self, member: Member) {
         self.members.remove(&member);
+        self.in_session.remove(&member);
         for id in self.owed.ids_where(|owed| owed.member == member && !owed.opens) {
             let Some((id, owed)) = self.owed.settle(&id) else { continue };
             owed.token.iter().for_each(|token| drop(self.tokens.remove(token)));
@@ -130,7 +133,7 @@ impl Share {
 
     pub fn handle_server(&mut self, message: Message) {
         match message.kind() {
-            Kind::Request { id, .. } => match self.only_busy_member() {
+            Kind::Request { id, .. } => match self.only_busy_member(&self.in_session) {
                 Some(member) => {
                     self.asked.insert(id.clone(), member);
                     self.tell_client(member, Lane::Unsorted, message);
@@ -198,6 +201,7 @@ impl Share {
     }
 
     fn initialize(&mut self, member: Member, id: Id, message: &Message) {
+        self.in_session.insert(member);
         match &mut self.handshake {
             Handshake::None => {
                 self.handshake = Handshake::Opening(Vec::new());
@@ -325,7 +329,7 @@ impl Share {
                 return self.tell_client(member, Lane::Unsorted, message);
             }
             method::TOOLS_LIST_CHANGED | method::PROMPTS_LIST_CHANGED | method::RESOURCES_LIST_CHANGED => {
-                self.members().collect()
+                self.in_session.iter().copied().collect()
             }
             method::RESOURCES_UPDATED => {
                 let uri = message.read::<Resource>().map(|resource| resource.uri).unwrap_or_default();
@@ -335,7 +339,7 @@ impl Share {
                 let question = meta::cancelled_request(&message);
                 question.and_then(|id| self.asked.remove(&id)).into_iter().collect()
             }
-            _ => self.only_busy_member().into_iter().collect(),
+            _ => self.only_busy_member(&self.members).into_iter().collect(),
         };
         if to.is_empty() {
             tracing::debug!(target: "share", "dropped the server's {message}: it cannot be told whose it is");
@@ -345,14 +349,14 @@ impl Share {
         }
     }
 
-    /// The one client that has requests under way, or that is there at all.
-    fn only_busy_member(&self) -> Option<Member> {
-        if self.members.len() == 1 {
-            return self.members.first().copied();
+    /// The one of these clients that has requests under way, or that is there at all.
+    fn only_busy_member(&self, among: &BTreeSet<Member>) -> Option<Member> {
+        if among.len() == 1 {
+            return among.first().copied();
         }
         let mut busy = self.owed.iter().filter(|(_, owed)| !owed.listens).map(|(_, owed)| owed.member);
-        let first = busy.next()?;
-        busy.all(|other| other == first).then_some(first)
+        let first = busy.find(|member| among.contains(member))?;
+        busy.all(|other| other == first || !among.contains(&other)).then_some(first)
     }
 
     fn fresh_id(&mut self) -> Id {

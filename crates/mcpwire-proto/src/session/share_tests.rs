@@ -224,3 +224,16 @@ fn what_a_client_listens_for_reaches_it_under_its_own_name() {
     let ended = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"_meta":{{"{key}":{id}}}}}}}"#);
     assert_eq!(rig.server(&ended(&second)), [(B, ended("\"l\""))]);
 }
+
+#[test]
+fn what_is_said_in_the_session_is_not_for_those_who_have_none() {
+    const C: Member = Member(3);
+    let mut rig = Rig::open();
+    rig.share.handle_join(C);
+    rig.client(C, r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#);
+    let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+    assert_eq!(rig.server(changed), [(A, changed.to_owned()), (B, changed.to_owned())]);
+    rig.client(A, r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#);
+    let question = r#"{"jsonrpc":"2.0","id":"q","method":"roots/list"}"#;
+    assert_eq!(rig.server(question), [(A, question.to_owned())], "a client without a session cannot be asked in one");
+}

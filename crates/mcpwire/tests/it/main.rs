@@ -6,6 +6,7 @@ mod child;
 mod connect;
 mod curl;
 mod docs;
+mod eras;
 mod folder;
 mod quic;
 mod reference;

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use mcpwire_proto::{Failure, Message, Packet, method};
+use mcpwire_proto::{Failure, Message, Packet, meta, method};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
@@ -15,13 +15,32 @@ use crate::link::{Event, Port};
 pub(in crate::transport) struct Outbox {
     packets: mpsc::Receiver<Packet>,
     events: mpsc::Sender<Event>,
-    /// The client has opened a session: a new server must see `initialize` first.
-    in_session: bool,
+    session: Session,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Session {
+    /// Nobody has asked for one.
+    None,
+    /// The server has seen `initialize`.
+    Asked,
+    /// It went with its server: a new one must see `initialize` first, or requests that need no session.
+    Lost,
+}
+
+impl Session {
+    /// Whether the server may have this. What it may not was on its way before its sender knew that the session is lost.
+    fn admits(&mut self, message: &Message) -> bool {
+        if message.is(method::INITIALIZE) {
+            *self = Session::Asked;
+        }
+        *self != Session::Lost || !message.is_request() || meta::declared(message).is_some()
+    }
 }
 
 impl Outbox {
     pub(in crate::transport) fn new(Port { tx, rx }: Port) -> Outbox {
-        Outbox { packets: rx, events: tx, in_session: false }
+        Outbox { packets: rx, events: tx, session: Session::None }
     }
 
     pub(in crate::transport) fn events(&self) -> mpsc::Sender<Event> {
@@ -30,16 +49,16 @@ impl Outbox {
 
     /// The first packet for a new server; `None` when the link was dropped.
     pub(in crate::transport) async fn first(&mut self) -> Option<Packet> {
+        if self.session == Session::Asked {
+            self.session = Session::Lost;
+        }
         loop {
-            let packet = self.packets.recv().await?;
-            if !self.in_session || packet.message.is(method::INITIALIZE) {
-                log(TO_SERVER, &packet.message);
-                self.in_session |= packet.message.is(method::INITIALIZE);
-                return Some(packet);
-            }
-            // It was on its way before the session knew that the server is gone.
-            if packet.message.is_request() {
-                self.failed(packet.message, Failure::SessionLost("the server has ended".into())).await;
+            let Packet { lane, message } = self.packets.recv().await?;
+            if !self.session.admits(&message) {
+                self.failed(message, session_lost()).await;
+            } else if self.session != Session::Lost || message.is_request() {
+                log(TO_SERVER, &message);
+                return Some(Packet { lane, message });
             }
         }
     }
@@ -52,18 +71,37 @@ impl Outbox {
         mut note: impl FnMut(&Message),
     ) -> io::Result<()> {
         note(&first.message);
-        let Outbox { packets, in_session, .. } = self;
-        let mut look = |packet: &Packet| {
-            log(TO_SERVER, &packet.message);
-            *in_session |= packet.message.is(method::INITIALIZE);
-            note(&packet.message);
-        };
+        let Outbox { packets, session, events } = self;
+        let mut refused = Vec::new();
         let mut next = Some(first);
         while let Some(packet) = next {
-            for piece in gather(packet, || packets.try_recv().ok().inspect(&mut look)) {
+            let more = || {
+                while let Ok(packet) = packets.try_recv() {
+                    if session.admits(&packet.message) {
+                        log(TO_SERVER, &packet.message);
+                        note(&packet.message);
+                        return Some(packet);
+                    }
+                    refused.push(packet.message);
+                }
+                None
+            };
+            for piece in gather(packet, more) {
                 output.write_all(&piece).await?;
             }
-            next = packets.recv().await.inspect(&mut look);
+            next = loop {
+                for message in refused.drain(..) {
+                    let _ = events.send(Event::Failed { message, failure: session_lost() }).await;
+                }
+                match packets.recv().await {
+                    Some(packet) if !session.admits(&packet.message) => refused.push(packet.message),
+                    next => break next,
+                }
+            };
+            if let Some(Packet { message, .. }) = &next {
+                log(TO_SERVER, message);
+                note(message);
+            }
         }
         Ok(())
     }
@@ -90,4 +128,8 @@ impl Outbox {
         }
         let _ = self.events.send(Event::Gone(why.to_owned())).await;
     }
+}
+
+fn session_lost() -> Failure {
+    Failure::SessionLost("the server has ended".into())
 }

@@ -80,7 +80,7 @@ async fn with_version(folder: &str, version: &str, suite: impl AsyncFn(&mut Clie
 
 async fn open(connection: (Link, JoinHandle<()>), version: &str) -> Client {
     match STATELESS_ERA.contains(&version) {
-        true => Client::stateless(connection, version),
+        true => Client::stateless(connection),
         false => Client::open(connection, version).await,
     }
 }

@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 
 use mcpwire::link::{Event, Link};
+use mcpwire_proto::meta::key;
+use mcpwire_proto::version::V2026_07_28;
 use mcpwire_proto::{Message, Packet};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -15,22 +17,36 @@ pub struct Client {
     /// What has come and was not asked for yet, oldest first.
     inbox: VecDeque<Value>,
     next_id: u64,
-    /// Added to the parameters of every request: what a client of the stateless era says of itself.
-    meta: Option<Value>,
+    /// What it says of itself with every request, if it is of the stateless era.
+    declares: Option<Value>,
 }
+
+/// What came with the stateless era: clients of older versions may stumble over it.
+const NEW_FIELDS: [&str; 4] = ["resultType", "ttlMs", "cacheScope", "inputRequests"];
 
 impl Client {
     pub fn new((link, goodbye): (Link, JoinHandle<()>)) -> Client {
-        Client { link, goodbye, inbox: VecDeque::new(), next_id: 0, meta: None }
+        Client { link, goodbye, inbox: VecDeque::new(), next_id: 0, declares: None }
     }
 
-    /// A client of the stateless era, which needs no handshake.
-    pub fn stateless(connection: (Link, JoinHandle<()>), version: &str) -> Client {
-        let meta = json!({
-            "io.modelcontextprotocol/protocolVersion": version,
-            "io.modelcontextprotocol/clientCapabilities": {},
-        });
-        Client { meta: Some(meta), ..Client::new(connection) }
+    /// A client of 2026-07-28, which can be asked for nothing until it declares so.
+    pub fn stateless(connection: (Link, JoinHandle<()>)) -> Client {
+        let mut client = Client::new(connection);
+        client.declares = Some(json!({
+            key::PROTOCOL_VERSION: V2026_07_28,
+            key::CLIENT_INFO: {"name": "table", "version": "1"},
+            key::CLIENT_CAPABILITIES: {},
+        }));
+        client
+    }
+
+    /// Says something else of itself from now on; `null` is not said at all.
+    pub fn declare(&mut self, key: &str, value: Value) {
+        let declares = self.declares.as_mut().and_then(Value::as_object_mut).expect("it is of the stateless era");
+        match value {
+            Value::Null => drop(declares.remove(key)),
+            value => drop(declares.insert(key.to_owned(), value)),
+        }
     }
 
     /// Opens a session, which must be of the version that is asked for.
@@ -58,10 +74,10 @@ impl Client {
 
     /// Sends a request and gives its id. All clients count from 1.
     pub async fn request(&mut self, method: &str, mut params: Value) -> u64 {
-        if let Some(meta) = &self.meta {
-            params["_meta"] = meta.clone();
-        }
         self.next_id += 1;
+        for (key, value) in self.declares.iter().filter_map(Value::as_object).flatten() {
+            params["_meta"][key] = value.clone();
+        }
         self.send(json!({"jsonrpc": "2.0", "id": self.next_id, "method": method, "params": params})).await;
         self.next_id
     }
@@ -113,14 +129,36 @@ impl Client {
     pub async fn result(&mut self, id: u64) -> Value {
         let mut answer = self.response(id).await;
         assert!(answer.get("error").is_none(), "request {id} was answered with {answer}");
+        assert_ne!(answer["result"]["resultType"], "input_required", "{answer}");
         answer["result"].take()
     }
 
-    /// The message of the error that a request is answered with.
-    pub async fn error(&mut self, id: u64) -> String {
-        let answer = self.response(id).await;
-        let text = answer["error"]["message"].as_str();
-        text.unwrap_or_else(|| panic!("expected an error, came {answer}")).to_owned()
+    /// What is asked before a request is answered, in the stateless era.
+    pub async fn input_required(&mut self, id: u64) -> Value {
+        let mut answer = self.response(id).await;
+        assert_eq!(answer["result"]["resultType"], "input_required", "{answer}");
+        answer["result"].take()
+    }
+
+    /// Sends a request, answers what is asked before it is answered, and gives the result with the number of rounds.
+    pub async fn ask(&mut self, method: &str, params: Value, answer: impl Fn(&Value) -> Value) -> (Value, usize) {
+        let mut round = params.clone();
+        for rounds in 0.. {
+            let id = self.request(method, round).await;
+            let mut told = self.response(id).await;
+            let mut told = told["result"].take();
+            if told["resultType"] != "input_required" {
+                return (told, rounds);
+            }
+            round = params.clone();
+            for (key, question) in told["inputRequests"].as_object().into_iter().flatten() {
+                round["inputResponses"][key] = answer(question);
+            }
+            if !told["requestState"].is_null() {
+                round["requestState"] = told["requestState"].take();
+            }
+        }
+        unreachable!("there are no more numbers")
     }
 
     /// The error that a request is answered with.
@@ -128,6 +166,18 @@ impl Client {
         let mut answer = self.response(id).await;
         assert!(answer.get("error").is_some(), "expected an error, came {answer}");
         answer["error"].take()
+    }
+
+    /// The code of the error that a request is answered with.
+    pub async fn code(&mut self, id: u64) -> i64 {
+        self.refusal(id).await["code"].as_i64().expect("a code")
+    }
+
+    /// The message of the error that a request is answered with.
+    pub async fn error(&mut self, id: u64) -> String {
+        let answer = self.response(id).await;
+        let text = answer["error"]["message"].as_str();
+        text.unwrap_or_else(|| panic!("expected an error, came {answer}")).to_owned()
     }
 
     async fn response(&mut self, id: u64) -> Value {
@@ -164,16 +214,34 @@ impl Client {
     async fn receive(&mut self) -> Option<Value> {
         match self.link.rx.recv().await? {
             Event::Packet(packet) => {
-                Some(serde_json::from_slice(packet.message.as_bytes()).expect("messages are JSON"))
+                let message = serde_json::from_slice(packet.message.as_bytes()).expect("messages are JSON");
+                self.assert_of_its_era(&message);
+                Some(message)
             }
             other => panic!("the front failed: {other:?}"),
         }
     }
 
+    fn assert_of_its_era(&self, message: &Value) {
+        let result = message.get("result");
+        if self.declares.is_some() {
+            assert!(message.get("method").is_none() || message.get("id").is_none(), "asked by a server: {message}");
+            assert!(result.is_none_or(|result| result["resultType"].is_string()), "no type: {message}");
+        } else {
+            let new = |result: &Value| NEW_FIELDS.into_iter().find(|field| result.get(field).is_some());
+            assert_eq!(result.and_then(new), None, "a field of a newer version: {message}");
+        }
+    }
+
     /// Asserts that nothing has come that was not asked for.
     pub async fn assert_quiet(&mut self) {
-        let id = self.request("ping", json!({})).await;
-        assert_eq!(self.result(id).await, json!({}));
+        if self.declares.is_some() {
+            let id = self.request("server/discover", json!({})).await;
+            self.result(id).await;
+        } else {
+            let id = self.request("ping", json!({})).await;
+            assert_eq!(self.result(id).await, json!({}));
+        }
         assert!(self.inbox.is_empty(), "unexpected: {}", self.unread());
     }
 

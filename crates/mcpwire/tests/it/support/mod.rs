@@ -1,10 +1,12 @@
 //! What the tests are made of: a scripted HTTP server, the binary on pipes, and an MCP client.
 
 pub mod ask;
+pub mod cases;
 pub mod client;
 pub mod proc;
 pub mod process;
 pub mod reach;
+pub mod rig;
 pub mod scratch;
 pub mod script;
 

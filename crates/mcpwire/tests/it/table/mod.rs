@@ -4,58 +4,32 @@
 //! Every case runs every feature, unless [`Case::lacks`] gives the reason why not.
 
 mod rig;
-mod suite;
+pub mod suite;
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
 
 use mcpwire_proto::version::{SESSION_ERA, V2025_03_26, V2025_06_18, V2025_11_25};
-use tokio::task::JoinSet;
 
+use crate::support::cases::{self, Place};
+use crate::support::rig::{Front, Speaks, Target};
 use rig::Rig;
 use suite::Feature;
 
-/// Where the client comes in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Front {
-    /// `connect`, on its stdin and stdout.
-    Connect,
-    /// `expose --http`, asked by Streamable HTTP.
-    Streamable,
-    /// `expose --http`, asked by HTTP+SSE.
-    Sse,
-    /// `expose --unix`.
-    Unix,
-    /// `expose --quic`, asked by MCP over QUIC.
-    Quic,
-}
-
-/// Where the reference server is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Target {
-    /// A program on stdio.
-    Child,
-    Streamable,
-    Sse,
-    /// A Unix socket.
-    Unix,
-    /// MCP over QUIC.
-    Quic,
-}
-
 #[derive(Debug, Clone, Copy)]
-struct Case {
-    front: Front,
-    target: Target,
-    version: &'static str,
+pub struct Case {
+    pub front: Front,
+    pub target: Target,
+    pub server: Speaks,
+    /// What the client speaks.
+    pub version: &'static str,
     /// All clients are on one server session, and the client has company.
-    shared: bool,
+    pub shared: bool,
 }
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Case { front, target, version, shared } = self;
-        write!(f, "{front:?} to {target:?}, {version}{}", if *shared { ", shared" } else { "" })
+        let Case { front, target, server, version, shared } = self;
+        write!(f, "{front:?} to {target:?}, {version} to {server:?}{}", if *shared { ", shared" } else { "" })
     }
 }
 
@@ -73,7 +47,8 @@ impl Case {
             Front::Connect => &[false],
             Front::Streamable | Front::Sse | Front::Unix | Front::Quic => &[false, true],
         };
-        let with = |version| shared.iter().map(move |&shared| Case { front, target, version, shared });
+        let with =
+            |version| shared.iter().map(move |&shared| Case { front, target, server: Speaks::Both, version, shared });
         versions.flat_map(with).collect()
     }
 
@@ -89,34 +64,20 @@ impl Case {
     }
 }
 
-async fn check(front: Front, target: Target) {
-    let mut running = JoinSet::new();
-    for case in Case::of(front, target) {
-        running.spawn(run(case));
-    }
-    let failures: Vec<String> = running.join_all().await.into_iter().flatten().collect();
-    assert!(failures.is_empty(), "{}", failures.join("\n"));
+/// Runs the suite with each of the cases.
+pub async fn check(cases: Vec<Case>) {
+    cases::check(cases, run).await;
 }
 
-/// Runs a case; tells what failed, if anything did.
-async fn run(case: Case) -> Option<String> {
-    let at = Arc::new(Mutex::new("the start".to_owned()));
-    let here = Arc::clone(&at);
-    let suite = tokio::spawn(async move {
-        let mut rig = Rig::start(case).await;
-        for feature in Feature::ALL.into_iter().filter(|feature| case.lacks(*feature).is_none()) {
-            *here.lock().unwrap() = format!("{feature:?}");
-            feature.show(&mut rig).await;
-            rig.assert_quiet().await;
-        }
-        *here.lock().unwrap() = "the end".to_owned();
-        rig.finish().await;
-    });
-    let panic = suite.await.err()?.into_panic();
-    let text = panic.downcast_ref::<String>().cloned();
-    let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default();
-    let at = at.lock().unwrap();
-    Some(format!("{case}: {at}: {text}"))
+async fn run(case: Case, place: Place) {
+    let mut rig = Rig::start(case).await;
+    for feature in Feature::ALL.into_iter().filter(|feature| case.lacks(*feature).is_none()) {
+        place.at(format!("{feature:?}"));
+        feature.show(&mut rig).await;
+        rig.assert_quiet().await;
+    }
+    place.at("the end");
+    rig.finish().await;
 }
 
 /// A test for each front and target, so that they run side by side.
@@ -124,7 +85,7 @@ macro_rules! table {
     ($($name:ident: $front:ident to $target:ident;)*) => {
         $(#[tokio::test]
         async fn $name() {
-            check(Front::$front, Target::$target).await;
+            check(Case::of(Front::$front, Target::$target)).await;
         })*
     };
 }

@@ -2,16 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use mcpwire_proto::version::V2026_07_28;
 use serde_json::{Value, json};
 
-use super::Front;
+use super::Case;
 use super::rig::Rig;
 use crate::support::client::Client;
+use crate::support::rig::{Front, Speaks};
 use crate::support::within;
 
-const WATCHED: &str = "test://watched-resource";
+pub const WATCHED: &str = "test://watched-resource";
 /// Longer than any test: a call that is to be under way.
-const AGES: u64 = 600_000;
+pub const AGES: u64 = 600_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Feature {
@@ -50,7 +52,7 @@ impl Feature {
     pub(super) async fn show(self, rig: &mut Rig) {
         match self {
             Feature::List => list(&mut rig.client).await,
-            Feature::Call => call(&mut rig.client, rig.case.version).await,
+            Feature::Call => call(&mut rig.client, rig.case).await,
             Feature::Progress => progress(&mut rig.client).await,
             Feature::Log => log(&mut rig.client).await,
             Feature::Cancel => cancel(&mut rig.client, rig.case.front).await,
@@ -60,14 +62,14 @@ impl Feature {
             Feature::Subscribe => subscribe(&mut rig.client).await,
             Feature::ListChanged => list_changed(rig).await,
             Feature::Large => large(&mut rig.client).await,
-            Feature::InFlight => in_flight(&mut rig.client).await,
+            Feature::InFlight => in_flight(&mut rig.client, rig.case.server).await,
             Feature::Killed => killed(rig).await,
         }
     }
 }
 
 /// The names of what a list method lists.
-async fn names(client: &mut Client, kind: &str) -> BTreeSet<String> {
+pub async fn names(client: &mut Client, kind: &str) -> BTreeSet<String> {
     let id = client.request(&format!("{kind}s/list"), json!({})).await;
     let result = client.result(id).await;
     let items = result[format!("{kind}s")].as_array().unwrap_or_else(|| panic!("no list: {result}"));
@@ -81,8 +83,9 @@ async fn list(client: &mut Client) {
     }
 }
 
-async fn call(client: &mut Client, version: &str) {
+async fn call(client: &mut Client, case: Case) {
     assert_eq!(client.call("echo", json!({"message": "grüß \u{1f642} \u{2028}\n"})).await, "grüß \u{1f642} \u{2028}\n");
+    let version = if case.server == Speaks::Stateless { V2026_07_28 } else { case.version };
     assert_eq!(client.info().await["protocolVersion"], version);
     let id = client.start("no_such_tool", json!({})).await;
     assert!(client.error(id).await.contains("no_such_tool"));
@@ -91,7 +94,7 @@ async fn call(client: &mut Client, version: &str) {
 }
 
 /// Several calls report progress at once: each under its own token, from the first step to the last, then its answer.
-async fn progress(client: &mut Client) {
+pub async fn progress(client: &mut Client) {
     let tokens = [json!("a"), json!(1), json!("1"), json!(0), json!("ü"), json!(-7)];
     let mut steps: BTreeMap<u64, (Value, u64, u64)> = BTreeMap::new();
     for (token, wanted) in tokens.into_iter().zip(5_u64..) {
@@ -129,7 +132,7 @@ async fn log(client: &mut Client) {
 }
 
 /// Waits until so many calls are under way at the server, the one that asks included.
-async fn running(client: &mut Client, calls: u64) {
+pub async fn running(client: &mut Client, calls: u64) {
     within(&format!("{calls} calls under way"), async { while client.info().await["running"] != calls {} }).await;
 }
 
@@ -198,14 +201,16 @@ async fn list_changed(rig: &mut Rig) {
 }
 
 /// 10 MB each way.
-async fn large(client: &mut Client) {
+pub async fn large(client: &mut Client) {
     let text = "0123456789".repeat(1_000_000);
     assert!(client.call("echo", json!({"message": text})).await == text, "the text was changed");
 }
 
 /// All are under way at once: the client keeps the server waiting until it was asked by every call.
-async fn in_flight(client: &mut Client) {
+async fn in_flight(client: &mut Client, server: Speaks) {
     const CALLS: usize = 200;
+    // A server without sessions forgets a call that asks, and begins it again with the answers.
+    let rounds = if server == Speaks::Stateless { 2 } else { 1 };
     let before = client.info().await["calls"].as_u64().expect("a number");
     let mut calls = Vec::new();
     for _ in 0..CALLS {
@@ -223,7 +228,7 @@ async fn in_flight(client: &mut Client) {
         answers.insert(client.said(id).await);
     }
     assert_eq!(answers, (0..CALLS).map(|number| format!("Roots: [{number}]")).collect());
-    assert_eq!(client.info().await["calls"], before + CALLS as u64 + 1, "a call ran twice, or never");
+    assert_eq!(client.info().await["calls"], before + rounds * CALLS as u64 + 1, "a call ran twice, or never");
 }
 
 /// The server dies in mid-call: that call gets an error that says so, the next one works, and nothing runs twice.
@@ -241,5 +246,13 @@ async fn killed(rig: &mut Rig) {
     assert_eq!((&new["calls"], &new["running"]), (&json!(2), &json!(1)), "a call was sent again");
     if let Some(bystander) = &mut rig.bystander {
         assert_eq!(bystander.info().await["instance"], new["instance"]);
+    }
+    if rig.case.server == Speaks::Stateless {
+        // Nobody has listened for a while, and what has changed meanwhile cannot be known.
+        for client in [&mut rig.client].into_iter().chain(&mut rig.bystander) {
+            for kind in ["tool", "resource", "prompt"] {
+                client.expect(&format!("notifications/{kind}s/list_changed")).await;
+            }
+        }
     }
 }

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::answer::{Answer, Body, Refusal, empty};
 use super::exchange::Accepts;
 use super::session::{Command, Handle};
-use super::{Front, answer, cors, guard, legacy, post};
+use super::{Front, answer, cors, guard, legacy, post, stateless};
 use crate::health::Health;
 use crate::transport::http::{EVENT_STREAM, JSON, LAST_EVENT_ID, PROTOCOL_VERSION, SESSION_ID};
 
@@ -42,6 +42,8 @@ async fn serve(front: &Front, head: &Parts, body: Incoming) -> Result<Response<B
     match head.uri.path() {
         path if path == front.options.path => match head.method {
             Method::POST => post::serve(front, head, body).await,
+            // 2026-07-28 has no other method (Streamable HTTP, Compatibility).
+            _ if stateless::is_named(head) && !head.headers.contains_key(SESSION_ID) => not_allowed("POST"),
             Method::GET => listen(front, head).await,
             Method::DELETE => end(front, head),
             _ => not_allowed("POST, GET, DELETE"),
