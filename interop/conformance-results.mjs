@@ -13,12 +13,13 @@ export function scenariosOf(requirements) {
   return [...list(server, true), ...list(unscored, false)];
 }
 
-/** The outcome of a scenario: `fault` says why it is not passed, and is empty if it is. */
+/** The outcome of a scenario: `fault` says why it is not passed, and is empty if it is; `failed` has the ids of its checks. */
 export function outcomeOf(results, scenario) {
   const checks = checksOf(results, scenario);
   const warned = (checks ?? []).filter((check) => check.status === "WARNING");
   const warnings = warned.map((check) => `warning: ${check.errorMessage ?? check.id}`).join("; ");
-  return { fault: faultIn(checks), warnings };
+  const failed = (checks ?? []).filter((check) => check.status === "FAILURE").map((check) => check.id);
+  return { fault: faultIn(checks), failed, warnings };
 }
 
 function checksOf(results, scenario) {
