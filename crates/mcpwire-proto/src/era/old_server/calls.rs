@@ -50,7 +50,10 @@ impl OldServer {
             self.set_level(upstream, level, now);
         }
         let Some(seat) = self.seats.iter().find(|seat| seat.upstream == upstream) else { return };
-        let server_id = if seat.under_way.contains_key(&id) { self.fresh_id() } else { id.clone() };
+        // In a session the first id belongs to `initialize`, and 0 is no id to some: servers on the Python SDK 1.x do not
+        // tell to which request their messages belong if it is that one.
+        let unfit = seat.under_way.contains_key(&id) || id.as_json() == "0";
+        let server_id = if unfit { self.fresh_id() } else { id.clone() };
         let token = meta::progress_token(request);
         let call = Call {
             upstream,
