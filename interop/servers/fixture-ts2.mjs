@@ -1,4 +1,5 @@
-// A server on the TypeScript SDK 2.x with everything that the conformance suite's scenarios of 2026-07-28 ask a server for.
+// A server on the TypeScript SDK 2.x with everything that the conformance suite's scenarios of 2026-07-28 ask a server for,
+// and those of 2025-11-25.
 //
 //   fixture-ts2.mjs             on stdin and stdout, for clients of both eras
 //   fixture-ts2.mjs --new-only  … of the stateless era only
@@ -51,6 +52,23 @@ const IN_HEADERS = {
   },
 };
 
+const DEFAULTS = {
+  name: { type: "string", default: "John Doe" },
+  age: { type: "integer", default: 30 },
+  score: { type: "number", default: 95.5 },
+  status: { type: "string", enum: ["active", "inactive", "pending"], default: "active" },
+  verified: { type: "boolean", default: true },
+};
+const titled = (...titles) => titles.map((title, i) => ({ const: `value${i + 1}`, title }));
+const options = ["option1", "option2", "option3"];
+const ENUMS = {
+  untitledSingle: { type: "string", enum: options },
+  titledSingle: { type: "string", oneOf: titled("First Option", "Second Option", "Third Option") },
+  legacyEnum: { type: "string", enum: ["opt1", "opt2", "opt3"], enumNames: ["Option One", "Option Two", "Option Three"] },
+  untitledMulti: { type: "array", items: { type: "string", enum: options } },
+  titledMulti: { type: "array", items: { anyOf: titled("First Choice", "Second Choice", "Third Choice") } },
+};
+
 const codec = createRequestStateCodec({ key: "interop-fixture-key-of-at-least-32-bytes" });
 
 /** Ends the handler: the client has to come back with answers. */
@@ -61,9 +79,9 @@ class InputRequired extends Error {
   }
 }
 
-const form = (message, properties) => ({
+const form = (message, properties, required = Object.keys(properties)) => ({
   method: "elicitation/create",
-  params: { mode: "form", message, requestedSchema: { type: "object", properties, required: Object.keys(properties) } },
+  params: { mode: "form", message, requestedSchema: { type: "object", properties, required } },
 });
 const sampling = (prompt, maxTokens) => ({
   method: "sampling/createMessage",
@@ -135,6 +153,12 @@ const TOOLS = {
   test_elicitation: ["Asks the user", strings("message"), async (context, { message }) => {
     const { user } = await ask(context, { user: form(message, strings("username", "email")) });
     return [text(`User response: <action: ${user.action}, content: ${JSON.stringify(user.content ?? {})}>`)];
+  }],
+  test_elicitation_sep1034_defaults: ["Asks the user, with defaults", {}, (context) => askForm(context, DEFAULTS)],
+  test_elicitation_sep1330_enums: ["Asks the user, with choices", {}, (context) => askForm(context, ENUMS)],
+  test_reconnection: ["Takes a moment", {}, async () => {
+    await sleep(10 * STEP_MS);
+    return [text("Reconnection test completed successfully.")];
   }],
   json_schema_2020_12_tool: ["Tool with JSON Schema 2020-12 features", EVERY_KEYWORD, (_, args) => [
     text(JSON.stringify(args)),
@@ -208,6 +232,11 @@ async function logThrice({ ctx }) {
 async function askName(context) {
   const { user_name } = await ask(context, { user_name: name });
   return [text(`Hello, ${user_name.content?.name ?? "nobody"}!`)];
+}
+
+async function askForm(context, properties) {
+  const { user } = await ask(context, { user: form("Please check and choose", properties, []) });
+  return [text(`Elicitation completed: action=${user.action}, content=${JSON.stringify(user.content ?? {})}`)];
 }
 
 async function confirm(context) {
