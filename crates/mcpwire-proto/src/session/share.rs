@@ -58,6 +58,8 @@ struct Owed {
     id: Id,
     token: Option<Id>,
     opens: bool,
+    /// It stays open, and says nothing of what its client does.
+    listens: bool,
     /// The server session it was sent in.
     generation: u32,
 }
@@ -226,7 +228,8 @@ impl Share {
             self.tokens.insert(ours.clone(), (member, theirs));
             ours.clone()
         });
-        let _ = self.owed.open(ours, Owed { member, id, token, opens, generation: self.generation });
+        let listens = message.is(method::LISTEN);
+        let _ = self.owed.open(ours, Owed { member, id, token, opens, listens, generation: self.generation });
         self.tell_server(message);
     }
 
@@ -285,13 +288,27 @@ impl Share {
         };
         for (member, id) in waiting.into_iter().chain([(owed.member, owed.id)]) {
             if self.members.contains(&member) {
+                let message = if owed.listens { meta::with_subscription_id(&message, &id) } else { message.clone() };
                 let message = message.with_id(&id);
                 self.tell_client(member, Lane::Request(id), message);
             }
         }
     }
 
+    /// Whatever comes for a subscription goes to the one who made it.
+    fn tell_listener(&mut self, listen: &Id, message: &Message) {
+        let Some(Owed { member, id, .. }) = self.owed.entry(listen) else { return };
+        let (member, id) = (*member, id.clone());
+        let message = meta::with_subscription_id(message, &id);
+        self.tell_client(member, Lane::Request(id), message);
+    }
+
     fn tell(&mut self, method: &method::Method, message: Message) {
+        if *method != method::PROGRESS
+            && let Some(listen) = meta::subscription_id(&message)
+        {
+            return self.tell_listener(&listen, &message);
+        }
         let to: Vec<Member> = match &**method {
             method::PROGRESS => {
                 let token = meta::progress_token(&message);
@@ -325,7 +342,7 @@ impl Share {
         if self.members.len() == 1 {
             return self.members.first().copied();
         }
-        let mut busy = self.owed.iter().map(|(_, owed)| owed.member);
+        let mut busy = self.owed.iter().filter(|(_, owed)| !owed.listens).map(|(_, owed)| owed.member);
         let first = busy.next()?;
         busy.all(|other| other == first).then_some(first)
     }
