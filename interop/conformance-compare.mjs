@@ -1,14 +1,13 @@
 // Compares what the conformance suite says of servers asked directly and through a bridge.
 //
-//   conformance-compare.mjs RESULTS REQUIREMENTS.yaml EXPECTED-FAILURES.txt
+//   conformance-compare.mjs RESULTS REQUIREMENTS-FOLDER EXPECTED-FAILURES.txt
 //
-// RESULTS has one folder per column, named `SERVER direct`, `SERVER stdio` or `SERVER http`.
-import { existsSync, readdirSync } from "node:fs";
+// RESULTS has a folder per revision, and in it one per column, named `SERVER direct`, `SERVER stdio` or `SERVER http`.
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { outcomeOf, readExpected, Report, scenariosOf } from "./conformance-results.mjs";
 
 const [results, requirements, expectedFile] = process.argv.slice(2);
-const scenarios = scenariosOf(requirements);
 const expected = readExpected(expectedFile);
 const report = new Report();
 
@@ -16,6 +15,8 @@ const report = new Report();
 // if the server does not.
 const OF_THE_FRONT = new Set([
   "dns-rebinding-protection",
+  "http-custom-header-server-validation",
+  "http-header-validation",
   "server-session-lifecycle",
   "server-sse-multiple-streams",
   "server-sse-polling",
@@ -34,26 +35,32 @@ function judge(name, scenario, { fault, warnings }, direct) {
   report.line("FAIL", name, `passes, but fails directly (${direct.fault})`);
 }
 
-const columns = readdirSync(results).sort();
 const sums = [];
-for (const column of columns) {
-  const [server, kind] = column.split(" ");
-  const passed = { true: 0, false: 0 };
-  for (const { scenario, scored } of scenarios) {
-    const outcome = outcomeOf(join(results, column), scenario);
-    if (!outcome.fault) passed[scored] += 1;
-    // Asked directly a server has to pass, or the comparison is worth little.
-    const direct = kind === "direct" ? { fault: "" } : outcomeOf(join(results, `${server} direct`), scenario);
-    judge(`${column} ${scenario}`, scenario, outcome, direct);
+const asked = new Set();
+for (const revision of readdirSync(results).sort()) {
+  const scenarios = scenariosOf(join(requirements, `${revision}.yaml`));
+  const folder = join(results, revision);
+  for (const column of readdirSync(folder).sort()) {
+    const [server, kind] = column.split(" ");
+    const passed = { true: 0, false: 0 };
+    asked.add(column);
+    for (const { scenario, scored } of scenarios) {
+      const outcome = outcomeOf(join(folder, column), scenario);
+      if (!outcome.fault) passed[scored] += 1;
+      // Asked directly a server has to pass, or the comparison is worth little.
+      const direct = kind === "direct" ? { fault: "" } : outcomeOf(join(folder, `${server} direct`), scenario);
+      judge(`${column} ${scenario}`, scenario, outcome, direct);
+    }
+    const scored = scenarios.filter((scenario) => scenario.scored).length;
+    const others = scenarios.length - scored;
+    sums.push(`${column} (${revision}): ${passed.true} of ${scored} scored, ${passed.false} of ${others} others`);
   }
-  const scored = scenarios.filter((scenario) => scenario.scored).length;
-  sums.push(`${column}: ${passed.true} of ${scored} scored, ${passed.false} of ${scenarios.length - scored} others`);
 }
 for (const name of expected.keys()) {
   const [server, column] = name.split(" ");
-  const known = scenarios.some(({ scenario }) => name === `${server} ${column} ${scenario}`);
-  const asked = existsSync(join(results, `${server} ${column}`));
-  if (asked || !known) report.line("FAIL", name, "is listed as an expected failure, but there is no such scenario");
+  if (asked.has(`${server} ${column}`)) {
+    report.line("FAIL", name, "is listed as an expected failure, but there is no such scenario");
+  }
 }
 console.log(sums.join("\n"));
 report.end();

@@ -13,16 +13,17 @@ export function scenariosOf(requirements) {
   return [...list(server, true), ...list(unscored, false)];
 }
 
-/** The outcome of a scenario: `fault` says why it is not passed, and is empty if it is. */
-export function outcomeOf(results, scenario) {
-  const checks = checksOf(results, scenario);
+/** The outcome of a scenario: `fault` says why it is not passed, and is empty if it is; `failed` has the ids of its checks. */
+export function outcomeOf(results, scenario, leg = "server-") {
+  const checks = checksOf(results, `${leg}${scenario}`);
   const warned = (checks ?? []).filter((check) => check.status === "WARNING");
   const warnings = warned.map((check) => `warning: ${check.errorMessage ?? check.id}`).join("; ");
-  return { fault: faultIn(checks), warnings };
+  const failed = (checks ?? []).filter((check) => check.status === "FAILURE").map((check) => check.id);
+  return { fault: faultIn(checks), failed, warnings };
 }
 
-function checksOf(results, scenario) {
-  const folder = readdirSync(results).find((name) => new RegExp(`^server-${scenario}-\\d{4}-`).test(name));
+function checksOf(results, prefix) {
+  const folder = readdirSync(results).find((name) => new RegExp(`^${prefix}-\\d{4}-`).test(name));
   try {
     return JSON.parse(readFileSync(join(results, folder, "checks.json"), "utf8"));
   } catch {

@@ -29,9 +29,10 @@ deleted = []  # ids of the sessions that a client ended with DELETE
 
 class PythonServer(Server):
     def get_capabilities(self, *args, **kwargs):
-        # The SDK says `subscribe: false` even when there is a handler.
+        # The SDK says `subscribe: false` even when there is a handler, and knows nothing of `change-the-tools`.
         capabilities = super().get_capabilities(*args, **kwargs)
         capabilities.resources.subscribe = True
+        capabilities.tools.listChanged = True
         return capabilities
 
 

@@ -47,8 +47,10 @@ impl OldServer {
     fn call(&mut self, upstream: Upstream, id: Id, method: Method, request: &Message, now: Instant) {
         let log_level = self.want_logs(upstream, request, now);
         let Some(seat) = self.seats.iter().find(|seat| seat.upstream == upstream) else { return };
-        let taken = seat.under_way.contains_key(&id) || seat.relay.knows(&id);
-        let server_id = if taken { self.fresh_id() } else { id.clone() };
+        // In a session the first id belongs to `initialize`, and 0 is no id to some: servers on the Python SDK 1.x do not
+        // tell to which request their messages belong if it is that one.
+        let unfit = seat.under_way.contains_key(&id) || seat.relay.knows(&id) || id.as_json() == "0";
+        let server_id = if unfit { self.fresh_id() } else { id.clone() };
         let token = meta::progress_token(request);
         let call = Call {
             upstream,
