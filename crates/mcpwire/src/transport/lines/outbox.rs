@@ -106,12 +106,28 @@ impl Outbox {
         Ok(())
     }
 
-    /// The next packet for the same server; `None` when the link was dropped.
+    /// The next packet for the same server; `None` when the link was dropped. Nothing is lost when this is dropped before
+    /// it is done.
     pub(in crate::transport) async fn next(&mut self) -> Option<Packet> {
-        let packet = self.packets.recv().await?;
-        log(TO_SERVER, &packet.message);
-        self.in_session |= packet.message.is(method::INITIALIZE);
-        Some(packet)
+        let Outbox { packets, events, session } = self;
+        loop {
+            // Room for a refusal comes first: between taking a packet and refusing it there is no waiting.
+            let room = match session {
+                Session::Lost => Some(events.reserve().await.ok()?),
+                Session::None | Session::Asked => None,
+            };
+            let packet = packets.recv().await?;
+            let admitted = session.admits(&packet.message);
+            match room {
+                Some(room) if !admitted => {
+                    room.send(Event::Failed { message: packet.message, failure: session_lost() });
+                }
+                _ => {
+                    log(TO_SERVER, &packet.message);
+                    return Some(packet);
+                }
+            }
+        }
     }
 
     /// Tells that a message did not get through.
