@@ -1,13 +1,16 @@
-//! Runs mcpwire beside its peers, on its own ground (`connect`) and on theirs (`expose`), and prints what each costs.
+//! Runs mcpwire beside its peers, on its own ground (`connect`), on theirs (`expose`), as a server (`folder`) and over
+//! QUIC (`quic`), and prints what each costs.
 
 mod affinity;
 mod connect;
 mod expose;
+mod folder;
 mod goals;
 mod ledger;
 mod memory;
 mod places;
 mod processes;
+mod quic;
 mod report;
 mod stats;
 mod turns;
@@ -25,7 +28,7 @@ use crate::places::Places;
 /// Measures mcpwire beside its peers, in one run
 #[derive(Parser)]
 struct Args {
-    /// Which of the two benchmarks [default: both]
+    /// Which of the benchmarks [default: all]
     #[arg(value_enum)]
     which: Option<Which>,
     /// A short run: fewer calls and turns
@@ -57,6 +60,10 @@ enum Which {
     Connect,
     /// HTTP clients, a gateway, a server on stdio
     Expose,
+    /// A folder as a server on a pipe
+    Folder,
+    /// A client's pipe, a bridge, and a server behind a gateway: over QUIC and over HTTP
+    Quic,
 }
 
 #[derive(Serialize)]
@@ -65,6 +72,10 @@ struct Reports {
     connect: Option<connect::Report>,
     #[serde(skip_serializing_if = "Option::is_none")]
     expose: Option<expose::Report>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    folder: Option<folder::Report>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quic: Option<connect::Report>,
 }
 
 fn main() -> ExitCode {
@@ -96,10 +107,13 @@ fn run(args: Args) -> Result<()> {
     if asked(Which::Expose) {
         known.extend(expose::names(&places, &args));
     }
+    if asked(Which::Quic) {
+        known.extend(quic::names());
+    }
     places::check_names(&args.only, &known)?;
 
     let mut lost = false;
-    let mut reports = Reports { connect: None, expose: None };
+    let mut reports = Reports { connect: None, expose: None, folder: None, quic: None };
     if asked(Which::Connect) {
         let report = connect::run(&places, &args)?;
         println!("== connect: a pipe, a bridge, a fast server on HTTP\n{}", report.text());
@@ -111,6 +125,18 @@ fn run(args: Args) -> Result<()> {
         println!("== expose: HTTP clients, a gateway, a fast server on stdio\n{}", report.text());
         lost |= report.contenders.iter().any(|summary| summary.name.starts_with("mcpwire") && summary.fault.is_some());
         reports.expose = Some(report);
+    }
+    // It has no contenders to choose from, so whoever names some wants the others.
+    if asked(Which::Folder) && args.only.is_empty() {
+        let report = folder::run(&places, &args)?;
+        println!("== folder: a folder as a server on a pipe\n{}", report.text());
+        reports.folder = Some(report);
+    }
+    if asked(Which::Quic) {
+        let report = quic::run(&places, &args)?;
+        println!("== quic: a pipe, a bridge, a gateway, a fast server on stdio\n{}", report.text());
+        lost |= report.contenders.iter().any(|summary| summary.name != quic::GO && summary.fault.is_some());
+        reports.quic = Some(report);
     }
     if let Some(file) = &args.json {
         write_json(file, &reports)?;

@@ -29,6 +29,12 @@ impl Named for Contender {
 }
 
 impl Contender {
+    /// A program with all its arguments.
+    pub fn new(name: &str, words: Vec<String>, places: &Places, show_stderr: bool) -> Self {
+        let (start, state) = (Start::Command(words), places.here.join("state"));
+        Self { name: name.to_string(), start, pace: Pace::Fast, show_stderr, state }
+    }
+
     pub fn command(&self, url: &str) -> Result<Command> {
         let Start::Command(words) = &self.start else {
             bail!("{} has no process", self.name);

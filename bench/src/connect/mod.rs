@@ -1,14 +1,14 @@
 //! The first benchmark: a client's pipe, a bridge, a fast server on HTTP.
 
-mod contender;
+pub mod contender;
 mod direct;
 mod goals;
-mod measure;
-mod piped;
+pub mod measure;
+pub mod piped;
 mod plan;
 mod report;
 mod session;
-mod summary;
+pub mod summary;
 
 use std::fs;
 use std::process::Command;
@@ -40,6 +40,8 @@ pub fn run(places: &Places, args: &Args) -> Result<Report> {
     Ok(Report {
         cores: std::thread::available_parallelism()?.get(),
         quick: args.quick,
+        base: "bare",
+        title: "goals of mcpwire connect",
         binary_mb,
         skipped,
         goals: goals::check(&summaries, binary_mb),

@@ -13,14 +13,16 @@ use crate::report::{faults, goals, heading, ratio, skipped};
 pub struct Report {
     pub cores: usize,
     pub quick: bool,
+    /// The contender that others are compared with.
+    #[serde(skip)]
+    pub base: &'static str,
+    #[serde(skip)]
+    pub title: &'static str,
     pub binary_mb: Option<f64>,
     pub skipped: Vec<Skipped>,
     pub contenders: Vec<Summary>,
     pub goals: Vec<Goal>,
 }
-
-/// What others are compared with.
-const BASE: &str = "bare";
 
 impl Report {
     pub fn text(&self) -> String {
@@ -31,7 +33,7 @@ impl Report {
         heading(&mut out, Some(self.cores));
         self.calls(&mut out, |summary| &summary.all_cores);
         self.processes(&mut out);
-        goals(&mut out, "goals of mcpwire connect", &self.goals);
+        goals(&mut out, self.title, &self.goals);
         out
     }
 
@@ -41,14 +43,15 @@ impl Report {
     }
 
     fn base(&self) -> Option<&Summary> {
-        self.sound().find(|summary| summary.name == BASE)
+        self.sound().find(|summary| summary.name == self.base)
     }
 
     fn calls(&self, out: &mut String, pick: fn(&Summary) -> &Calls) {
+        let over = format!("x {}", self.base);
         let _ = writeln!(
             out,
             "  {:<16} {:>10} {:>8} {:>10} {:>14} {:>8}",
-            "", "p50", "x bare", "p99", "64 in flight", "x bare"
+            "", "p50", over, "p99", "64 in flight", over
         );
         let base = self.base().map(pick);
         for summary in self.sound() {
@@ -67,11 +70,12 @@ impl Report {
     }
 
     fn processes(&self, out: &mut String) {
+        let over = format!("x {}", self.base);
         let _ = writeln!(out, "\nprocess (start to initialize answered; resident memory; one answer of 8 MB)");
         let _ = writeln!(
             out,
             "  {:<16} {:>10} {:>8}   {:<42} {:>9} {:>7} {:>10}",
-            "", "start", "x bare", "memory after calls (peak)", "8 MB", "copies", "answers"
+            "", "start", over, "memory after calls (peak)", "8 MB", "copies", "answers"
         );
         let base = self.base().map(|base| base.start_ms);
         for summary in self.sound() {

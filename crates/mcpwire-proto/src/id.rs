@@ -71,6 +71,12 @@ impl Id {
         &self.raw
     }
 
+    /// An id for a request of our own. Bridges may stand in a row, and each has clients that make up ids, too: the tag,
+    /// which is random for each of them, keeps theirs apart from ours.
+    pub(crate) fn of_our_own(kind: &str, tag: u64, number: u64) -> Id {
+        Id::from(format!("mcpwire-{:x}-{kind}{number}", tag & 0xff_ffff).as_str())
+    }
+
     fn key(&self) -> &str {
         self.canonical.as_deref().unwrap_or(&self.raw)
     }

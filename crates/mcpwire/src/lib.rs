@@ -5,10 +5,14 @@
 pub mod bridge;
 pub mod cli;
 pub mod expose;
+pub mod folder;
 pub mod health;
 pub mod link;
 mod rarely;
 pub mod reference;
+#[cfg(test)]
+#[path = "../../mcpwire-proto/tests/schema/check.rs"]
+mod schema;
 pub mod share;
 pub mod shutdown;
 pub mod transport;

@@ -4,10 +4,12 @@
 //! do both on one connection, so there is a side for each. What the server speaks is found out by the first message
 //! of a side, in the way that costs a pair of equals nothing: the client's own words are tried first.
 
+mod asking;
 mod session_side;
 mod stateless_side;
 
 use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -15,10 +17,11 @@ use memchr::memmem;
 
 use self::session_side::SessionSide;
 use self::stateless_side::StatelessSide;
+use crate::era;
 use crate::message::split_batch;
 use crate::session::legacy::{self, Phase};
 use crate::version::{self, SESSION_ERA, STATELESS_ERA, V2025_11_25, V2026_07_28};
-use crate::{Failure, Fault, Kind, Message, Packet, Rejected, meta, method};
+use crate::{Failure, Fault, Id, Kind, Message, Packet, Rejected, code, meta, method};
 
 /// One connection to the server; a conversation may need several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -53,6 +56,16 @@ pub struct Known {
     pub stateless: Option<bool>,
 }
 
+/// The secret behind what clients are handed and bring back. It is not shown.
+#[derive(Clone, Copy, Default)]
+pub struct Key(pub [u8; 32]);
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Key")
+    }
+}
+
 #[derive(Debug, Clone)]
 pub struct Config {
     pub relay: legacy::Config,
@@ -70,7 +83,7 @@ pub struct Config {
     /// How long a server may be silent to `server/discover` before `initialize` is tried, too.
     pub probe_for: Duration,
     /// Must be random where clients are not to be trusted.
-    pub key: [u8; 32],
+    pub key: Key,
 }
 
 impl Default for Config {
@@ -84,7 +97,7 @@ impl Default for Config {
             most_parked: 256,
             park_for: Duration::from_secs(300),
             probe_for: Duration::from_secs(3),
-            key: [0; 32],
+            key: Key::default(),
         }
     }
 }
@@ -111,6 +124,10 @@ pub struct Conversation {
     stateless_upstream: Upstream,
     opened: BTreeSet<Upstream>,
     effects: VecDeque<Effect>,
+    /// How many questions of our own were sent to find out the era.
+    questions: u32,
+    /// The client has sent requests that stand for themselves.
+    spoke_stateless: bool,
     /// The server cannot be had any more.
     over: bool,
 }
@@ -133,6 +150,8 @@ impl Conversation {
             stateless_upstream: Upstream::FIRST,
             opened: BTreeSet::new(),
             effects: VecDeque::new(),
+            questions: 0,
+            spoke_stateless: false,
             over: false,
         }
     }
@@ -156,6 +175,12 @@ impl Conversation {
     /// How many answers the client still waits for.
     pub fn owed_to_client(&self) -> usize {
         self.session.owed_to_client() + self.stateless.owed_to_client()
+    }
+
+    /// How much is remembered of what is under way, on both sides, questions and their answers included; listens that
+    /// are in force are not. It comes to nothing when everybody has been answered.
+    pub fn load(&self) -> usize {
+        self.session.load() + self.stateless.load()
     }
 
     /// Whether the server cannot be had any more: nothing will be answered from now on.
@@ -185,15 +210,21 @@ impl Conversation {
                     let fault = Fault::UnknownMethod(method.to_string());
                     return self.tell_client(fault.to_message(message.id()));
                 }
+                self.spoke_stateless = true;
                 self.stateless_client(message, now);
             }
-            Kind::Notification { method } if self.stateless.is_some() => {
+            Kind::Notification { method } if self.spoke_stateless => {
                 let cancels = *method == method::CANCELLED;
-                let stateless = match cancels.then(|| meta::cancelled_request(&message)).flatten() {
-                    Some(id) => self.stateless.knows(&id),
-                    None => !self.session.is_some(),
-                };
-                if stateless { self.stateless_client(message, now) } else { self.session_client(message, now) }
+                let cancelled = cancels.then(|| meta::cancelled_request(&message)).flatten();
+                let stateless = cancelled.is_some_and(|id| self.stateless.knows(&id));
+                if stateless || !self.session.is_some() {
+                    self.stateless_client(message, now)
+                } else {
+                    self.session_client(message, now)
+                }
+            }
+            Kind::Result { .. } | Kind::Error { .. } if !self.session.is_some() => {
+                tracing::debug!(target: "bridge", "dropped the client's {message}: nobody waits for it");
             }
             _ => self.session_client(message, now),
         }
@@ -303,11 +334,22 @@ impl Conversation {
     }
 
     fn learn(&mut self, change: impl FnOnce(&mut Known)) {
+        if self.config.protocol.is_some() {
+            return; // what was laid down is not to be found out
+        }
         let before = self.known;
         change(&mut self.known);
-        // What was laid down is not to be found out.
-        if self.known != before && self.config.protocol.is_none() {
+        if self.known != before {
             self.effects.push_back(Effect::Learned(self.known));
+        }
+    }
+
+    /// An id for a question of our own, which an earlier one may still be without an answer.
+    fn question_id(&mut self, name: &str) -> Id {
+        self.questions += 1;
+        match self.questions {
+            1 => Id::from(format!("mcpwire-{name}").as_str()),
+            number => Id::from(format!("mcpwire-{name}-{number}").as_str()),
         }
     }
 
@@ -322,10 +364,17 @@ enum Side {
     None,
 }
 
+/// What a failure says of the server's era, as the answer it stands for. A server that misses a session has them.
+fn answer_by(request: &Message, failure: &Failure) -> Option<Message> {
+    match failure {
+        Failure::Refused(error) if era::refuses_everything(error) => None,
+        Failure::Refused(error) => Some(Message::error_object(request.id(), error)),
+        Failure::SessionLost(why) => Some(Message::error(request.id(), code::INVALID_REQUEST, why)),
+        Failure::Unreachable(_) | Failure::Interrupted(_) => None,
+    }
+}
+
 /// Whether a request is of the stateless era. Most are told apart without being read.
 fn stands_for_itself(request: &Message) -> bool {
     memmem::find(request.as_bytes(), b"protocolVersion").is_some() && meta::declared(request).is_some()
 }
-
-#[cfg(test)]
-mod tests;

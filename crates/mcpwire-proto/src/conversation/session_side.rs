@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use super::{Conversation, Effect, Upstream};
+use super::{Conversation, Effect, Upstream, answer_by};
 use crate::era::{self, Era, OldClient, Out};
 use crate::object::quoted;
 use crate::session::legacy::{Effect as RelayEffect, Phase, Session as Relay};
@@ -34,6 +34,8 @@ pub(super) enum SessionSide {
     Translated {
         client: Box<OldClient>,
         relay: Box<Relay>,
+        /// That the server is of the stateless era was only remembered, and nothing has shown it yet.
+        on_trust: bool,
     },
 }
 
@@ -95,12 +97,34 @@ impl SessionSide {
         }
     }
 
+    pub(super) fn load(&self) -> usize {
+        match self {
+            SessionSide::None => 0,
+            SessionSide::Direct { relay, .. } => relay.load(),
+            SessionSide::Asking(asking) => asking.held.len() + 1,
+            SessionSide::Translated { client, relay, .. } => client.load() + relay.load(),
+        }
+    }
+
     pub(super) fn knows(&self, id: &Id) -> bool {
         match self {
             SessionSide::None => false,
             SessionSide::Direct { relay, .. } => relay.knows(id),
             SessionSide::Asking(asking) => asking.refused.knows(id),
             SessionSide::Translated { client, .. } => client.knows(id),
+        }
+    }
+
+    /// Whether a server that we remember as one of the stateless era shows by its first answer that it is not.
+    fn disproves(&mut self, answer: &Message) -> bool {
+        match self {
+            SessionSide::Translated { client, on_trust, .. }
+                if *on_trust && answer.is_response() && client.opening() == answer.id() =>
+            {
+                *on_trust = era::era_by(answer) == Era::Session;
+                *on_trust
+            }
+            _ => false,
         }
     }
 
@@ -140,7 +164,7 @@ impl Conversation {
                 }
             }
             SessionSide::Translated { client, .. } => {
-                client.handle_client(message);
+                client.handle_client(message, now);
                 self.pump_translated(now);
             }
         }
@@ -153,8 +177,9 @@ impl Conversation {
         let relay = Box::new(Relay::new(self.config.relay.clone()));
         let opens = message.is_request() && message.is(method::INITIALIZE);
         if opens && self.known.session == Some(false) && self.known.stateless != Some(false) {
-            let client = Box::new(OldClient::new(message, None, self.config.stateless_version()));
-            self.session = SessionSide::Translated { client, relay };
+            let client =
+                Box::new(OldClient::new(message, None, self.config.stateless_version(), self.config.relay.seed));
+            self.session = SessionSide::Translated { client, relay, on_trust: self.config.protocol.is_none() };
             return self.pump_translated(now);
         }
         self.session = SessionSide::Direct { relay, initialize: None };
@@ -162,6 +187,9 @@ impl Conversation {
     }
 
     pub(super) fn session_server(&mut self, packet: Packet, now: Instant) {
+        if self.session.disproves(&packet.message) {
+            return self.begin_anew(now);
+        }
         match &mut self.session {
             SessionSide::Direct { initialize, .. } => {
                 let answers = initialize.as_ref().is_some_and(|opener| opener.id() == packet.message.id());
@@ -183,15 +211,18 @@ impl Conversation {
     }
 
     pub(super) fn session_failed(&mut self, message: Message, failure: Failure, now: Instant) {
-        match (&mut self.session, &failure) {
-            (SessionSide::Direct { initialize, .. }, Failure::Refused(error))
-                if initialize.as_ref().is_some_and(|opener| opener.id() == message.id())
-                    && !era::refuses_everything(error) =>
+        let answer = answer_by(&message, &failure);
+        if answer.as_ref().is_some_and(|answer| self.session.disproves(answer)) {
+            return self.begin_anew(now);
+        }
+        match (&mut self.session, answer) {
+            (SessionSide::Direct { initialize, .. }, Some(_))
+                if initialize.as_ref().is_some_and(|opener| opener.id() == message.id()) =>
             {
                 return self.ask_era(Refusal::Failed(message, failure), now);
             }
-            (SessionSide::Asking(asking), Failure::Refused(_)) if message.id() == Some(&asking.question) => {
-                return self.resign(now);
+            (SessionSide::Asking(asking), Some(answer)) if message.id() == Some(&asking.question) => {
+                return self.era_answered(&answer, now);
             }
             _ => {}
         }
@@ -207,7 +238,7 @@ impl Conversation {
             self.session = SessionSide::Direct { relay, initialize: None };
             return self.tell_relay(refusal, now);
         };
-        let question = Id::from("mcpwire-discover");
+        let question = self.question_id("discover");
         let discover = era::discover_for(&question, &opener, self.config.stateless_version());
         self.session = SessionSide::Asking(Box::new(Asking {
             relay: Relay::new(self.config.relay.clone()),
@@ -231,11 +262,28 @@ impl Conversation {
         let Asking { initialize, held, .. } = *asking;
         let discovered = matches!(answer.kind(), Kind::Result { .. }).then(|| answer.payload()).flatten();
         let version = self.config.stateless_version();
-        let client = Box::new(OldClient::new(initialize, discovered.map(str::to_owned), version));
+        let seed = self.config.relay.seed;
+        let client = Box::new(OldClient::new(initialize, discovered.map(str::to_owned), version, seed));
         let relay = Box::new(Relay::new(self.config.relay.clone()));
-        self.session = SessionSide::Translated { client, relay };
+        self.session = SessionSide::Translated { client, relay, on_trust: false };
         self.pump_translated(now);
         held.into_iter().for_each(|message| self.session_client(message, now));
+    }
+
+    /// The server is not what we remember: the client's `initialize` is tried as it is.
+    fn begin_anew(&mut self, now: Instant) {
+        let SessionSide::Translated { mut client, .. } = std::mem::replace(&mut self.session, SessionSide::None) else {
+            return;
+        };
+        self.learn(|known| *known = super::Known::default());
+        let initialize = client.take_initialize();
+        client.abandon("the server is of another era than it was");
+        while let Some(out) = client.poll() {
+            if let Out::Client(packet) = out {
+                self.effects.push_back(Effect::ToClient(packet));
+            }
+        }
+        self.session_client(initialize, now);
     }
 
     /// It is of no era that we know: the client hears why it was refused.
@@ -282,7 +330,7 @@ impl Conversation {
     }
 
     fn pump_translated(&mut self, now: Instant) {
-        while let SessionSide::Translated { client, relay } = &mut self.session {
+        while let SessionSide::Translated { client, relay, .. } = &mut self.session {
             match client.poll() {
                 Some(Out::Client(packet)) => self.effects.push_back(Effect::ToClient(packet)),
                 Some(Out::Server(message)) => {

@@ -10,10 +10,11 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use super::{Conversation, Effect, Upstream};
-use crate::era::{self, Era, OldServer, OldServerConfig, Seat, Sort};
+use super::asking::Asking;
+use super::{Conversation, Effect, Upstream, answer_by};
+use crate::era::{self, Era, OldServer, OldServerConfig, Sort};
 use crate::session::legacy::{self, Effect as RelayEffect, Phase, Session as Relay};
-use crate::{Failure, Fault, Id, Kind, Lane, Message, Packet, method};
+use crate::{Failure, Fault, Id, Kind, Message, Packet, method};
 
 /// The most messages that wait for the server's era to be found out.
 const MOST_HELD: usize = 10_000;
@@ -22,30 +23,12 @@ const MOST_HELD: usize = 10_000;
 pub(super) enum StatelessSide {
     None,
     Asking(Box<Asking>),
-    Direct(Box<Relay>),
+    Direct {
+        relay: Box<Relay>,
+        /// That it is of this era was only remembered, and nothing has shown it yet.
+        on_trust: bool,
+    },
     Translated(Box<OldServer>),
-}
-
-/// `server/discover` is with a server of which nothing is known.
-#[derive(Debug)]
-pub(super) struct Asking {
-    relay: Relay,
-    question: Id,
-    /// The question is the client's own, so the answer is, too.
-    asked_by_client: Option<Message>,
-    held: VecDeque<Message>,
-    /// When the silence has been long enough: to try `initialize` as well, or to give up.
-    silent_at: Option<Instant>,
-    /// Our `initialize`, if it was sent.
-    opening: Option<Id>,
-    /// The server's refusal of it.
-    refusal: Option<Message>,
-    /// `server/discover` was answered with an error while `initialize` was under way.
-    declined: bool,
-    /// For whom a session would be opened.
-    sort: Sort,
-    /// The server went away while it had the question.
-    lost: bool,
 }
 
 impl StatelessSide {
@@ -60,22 +43,16 @@ impl StatelessSide {
     fn relay(&self) -> Option<&Relay> {
         match self {
             StatelessSide::Asking(asking) => Some(&asking.relay),
-            StatelessSide::Direct(relay) => Some(relay),
-            _ => None,
-        }
-    }
-
-    fn relay_mut(&mut self) -> Option<&mut Relay> {
-        match self {
-            StatelessSide::Asking(asking) => Some(&mut asking.relay),
-            StatelessSide::Direct(relay) => Some(relay),
+            StatelessSide::Direct { relay, .. } => Some(relay),
             _ => None,
         }
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         let own = match self {
-            StatelessSide::Asking(asking) => asking.silent_at,
+            StatelessSide::Asking(asking) => {
+                asking.opening_relay().and_then(Relay::poll_timeout).into_iter().chain(asking.silent_at).min()
+            }
             StatelessSide::Translated(server) => server.poll_timeout(),
             _ => None,
         };
@@ -89,8 +66,17 @@ impl StatelessSide {
                 let held = asking.held.iter().filter(|message| message.is_request() && !message.is(method::LISTEN));
                 held.count() + usize::from(asking.asked_by_client.is_some())
             }
-            StatelessSide::Direct(relay) => relay.owed_to_client(),
+            StatelessSide::Direct { relay, .. } => relay.owed_to_client(),
             StatelessSide::Translated(server) => server.owed_to_client(),
+        }
+    }
+
+    pub(super) fn load(&self) -> usize {
+        match self {
+            StatelessSide::None => 0,
+            StatelessSide::Asking(asking) => asking.held.len() + 1,
+            StatelessSide::Direct { relay, .. } => relay.load(),
+            StatelessSide::Translated(server) => server.load(),
         }
     }
 
@@ -101,7 +87,7 @@ impl StatelessSide {
                 let asked = asking.asked_by_client.as_ref().and_then(Message::id);
                 asked == Some(id) || asking.held.iter().any(|message| message.id() == Some(id))
             }
-            StatelessSide::Direct(relay) => relay.knows(id),
+            StatelessSide::Direct { relay, .. } => relay.knows(id),
             StatelessSide::Translated(server) => server.knows(id),
         }
     }
@@ -110,7 +96,7 @@ impl StatelessSide {
         match self {
             StatelessSide::None => Phase::Idle,
             StatelessSide::Asking(_) => Phase::Opening,
-            StatelessSide::Direct(relay) => match relay.phase() {
+            StatelessSide::Direct { relay, .. } => match relay.phase() {
                 // There is nothing to open.
                 Phase::Idle => Phase::Open,
                 phase => phase,
@@ -136,6 +122,8 @@ impl Conversation {
                 let cancelled =
                     message.is(method::CANCELLED).then(|| crate::meta::cancelled_request(&message)).flatten();
                 if let Some(id) = cancelled {
+                    // What was asked is of use to others all the same.
+                    asking.asked_by_client.take_if(|asked| asked.id() == Some(&id));
                     return asking.held.retain(|held| held.id() != Some(&id));
                 }
                 if asking.held.len() < MOST_HELD {
@@ -146,13 +134,13 @@ impl Conversation {
                     self.tell_client(refusal);
                 }
             }
-            StatelessSide::Direct(_) => self.on_stateless_relay(now, |relay| relay.handle_client(message, now)),
+            StatelessSide::Direct { .. } => self.on_stateless_relay(|relay| relay.handle_client(message, now)),
             StatelessSide::Translated(server) => {
                 match message.kind() {
                     Kind::Request { .. } => server.handle_request(message, now),
                     _ => server.handle_notification(&message, now),
                 }
-                self.pump_pool();
+                self.pump_pool(now);
             }
         }
     }
@@ -163,12 +151,14 @@ impl Conversation {
         match self.known.stateless {
             Some(true) => {
                 self.open(self.stateless_upstream);
-                self.stateless = StatelessSide::Direct(Box::new(Relay::new(self.config.relay.clone())));
+                let on_trust = self.config.protocol.is_none();
+                let relay = Box::new(Relay::new(self.config.relay.clone()));
+                self.stateless = StatelessSide::Direct { relay, on_trust };
                 self.stateless_client(message, now);
             }
             Some(false) => {
                 let first = (self.opened.contains(&self.stateless_upstream)).then_some(self.stateless_upstream);
-                let mut server = self.pool(now);
+                let mut server = self.pool(self.config.protocol.is_none(), now);
                 if let Some(upstream) = first {
                     let seat = server.opening_seat(upstream, Sort::of(&message), now);
                     server.adopt(seat, None, now);
@@ -180,8 +170,9 @@ impl Conversation {
         }
     }
 
-    fn pool(&self, now: Instant) -> OldServer {
+    pub(super) fn pool(&self, on_trust: bool, now: Instant) -> OldServer {
         let config = OldServerConfig {
+            on_trust,
             relay: legacy::Config { attribute: !self.config.sorted, ..self.config.relay.clone() },
             version: self.config.session_version(),
             most_sessions: self.config.most_sessions,
@@ -192,116 +183,34 @@ impl Conversation {
         OldServer::new(config, Upstream::POOL, now)
     }
 
-    fn ask_stateless(&mut self, message: Message, now: Instant) {
-        self.open(self.stateless_upstream);
-        let own = message.is(method::DISCOVER);
-        let question = match message.id() {
-            Some(id) if own => id.clone(),
-            _ => Id::from("mcpwire-discover"),
-        };
-        let discover = if own { message.clone() } else { era::discover_like(&question, &message) };
-        let sort = Sort::of(&message);
-        let (asked_by_client, held) =
-            if own { (Some(message), VecDeque::new()) } else { (None, VecDeque::from([message])) };
-        self.stateless = StatelessSide::Asking(Box::new(Asking {
-            relay: Relay::new(self.config.relay.clone()),
-            question,
-            asked_by_client,
-            held,
-            silent_at: Some(now + self.config.probe_for),
-            opening: None,
-            refusal: None,
-            declined: false,
-            sort,
-            lost: false,
-        }));
-        self.on_stateless_relay(now, |relay| relay.handle_client(discover, now));
-    }
-
     pub(super) fn stateless_server(&mut self, upstream: Upstream, packet: Packet, now: Instant) {
         match &mut self.stateless {
             StatelessSide::Translated(server) => {
                 server.handle_server(upstream, packet, now);
-                return self.pump_pool();
+                self.pump_pool(now);
             }
-            StatelessSide::Asking(_) if packet.message.is_response() => return self.server_told(packet, now),
-            _ => {}
-        }
-        self.on_stateless_relay(now, |relay| relay.handle_server(packet, now));
-    }
-
-    /// An answer to one of the questions by which the server's era is found out.
-    fn server_told(&mut self, packet: Packet, now: Instant) {
-        let StatelessSide::Asking(asking) = &mut self.stateless else { return };
-        let (id, succeeded) = (packet.message.id(), matches!(packet.message.kind(), Kind::Result { .. }));
-        if id == Some(&asking.question) {
-            match (era::era_by(&packet.message), asking.refusal.take()) {
-                (Era::Stateless, _) => self.found_stateless(&packet.message, now),
-                (Era::Session, _) if asking.opening.is_none() => self.found_session(now),
-                (Era::Session, None) => asking.declined = true,
-                (Era::Session, Some(refusal)) => self.found_nothing(&refusal),
+            StatelessSide::Asking(_) if packet.message.is_response() => self.server_told(packet, now),
+            StatelessSide::Asking(_) => {
+                self.on_asking(now, |asking| asking.relay_for(&packet.message).handle_server(packet, now));
             }
-        } else if id.is_some() && id == asking.opening.as_ref() {
-            if succeeded {
-                self.found_open_session(packet, now);
-            } else if asking.declined {
-                self.found_nothing(&packet.message);
-            } else {
-                asking.refusal = Some(packet.message);
-                asking.silent_at = Some(now + self.config.probe_for);
+            StatelessSide::Direct { on_trust: true, .. } if packet.message.is_response() => {
+                let answer = packet.message.clone();
+                self.on_stateless_relay(|relay| relay.handle_server(packet, now));
+                self.prove(&answer);
             }
+            _ => self.on_stateless_relay(|relay| relay.handle_server(packet, now)),
         }
     }
 
-    fn found_stateless(&mut self, answer: &Message, now: Instant) {
-        let StatelessSide::Asking(asking) = std::mem::replace(&mut self.stateless, StatelessSide::None) else { return };
-        self.learn(|known| known.stateless = Some(true));
-        if let Some(id) = asking.asked_by_client.as_ref().and_then(Message::id) {
-            self.effects
-                .push_back(Effect::ToClient(Packet { lane: Lane::Request(id.clone()), message: answer.with_id(id) }));
-        }
-        self.stateless = StatelessSide::Direct(Box::new(Relay::new(self.config.relay.clone())));
-        asking.held.into_iter().for_each(|message| self.stateless_client(message, now));
-    }
-
-    /// The server is of the session era: a session is opened where it was asked.
-    fn found_session(&mut self, now: Instant) {
-        let StatelessSide::Asking(asking) = std::mem::replace(&mut self.stateless, StatelessSide::None) else { return };
-        tracing::info!(target: "era", "the server needs sessions: they are kept for clients that have none");
-        self.learn(|known| known.stateless = Some(false));
-        let mut server = self.pool(now);
-        let seat = server.opening_seat(self.stateless_upstream, asking.sort, now);
-        server.adopt(seat, None, now);
-        self.serve_from_pool(server, asking.asked_by_client, asking.held, now);
-    }
-
-    /// It was silent to `server/discover` and has answered `initialize`.
-    fn found_open_session(&mut self, answer: Packet, now: Instant) {
-        let StatelessSide::Asking(asking) = std::mem::replace(&mut self.stateless, StatelessSide::None) else { return };
-        let Asking { mut relay, asked_by_client, held, opening, sort, .. } = *asking;
-        let Some(opening) = opening else { return };
-        self.learn(|known| known.stateless = Some(false));
-        let result = answer.message.clone();
-        relay.handle_server(answer, now);
-        while relay.poll_effect().is_some() {}
-        let mut server = self.pool(now);
-        server.adopt(Seat::new(self.stateless_upstream, relay, sort, opening, now), Some(&result), now);
-        self.serve_from_pool(server, asked_by_client, held, now);
-    }
-
-    fn serve_from_pool(&mut self, server: OldServer, first: Option<Message>, held: VecDeque<Message>, now: Instant) {
-        self.stateless = StatelessSide::Translated(Box::new(server));
-        self.pump_pool();
-        first.into_iter().chain(held).for_each(|message| self.stateless_client(message, now));
-    }
-
-    /// Nothing could be found out: everybody who waits hears why, and the next request tries again.
-    fn found_nothing(&mut self, error: &Message) {
-        let StatelessSide::Asking(asking) = std::mem::replace(&mut self.stateless, StatelessSide::None) else { return };
-        for message in asking.asked_by_client.iter().chain(&asking.held) {
-            if let Some(id) = message.id() {
-                self.tell_client(error.with_id(id));
-            }
+    /// The first answer of a server shows whether it still is what it was.
+    fn prove(&mut self, answer: &Message) {
+        let StatelessSide::Direct { relay, on_trust: on_trust @ true } = &mut self.stateless else { return };
+        if matches!(answer.kind(), Kind::Result { .. }) || era::era_by(answer) == Era::Stateless {
+            *on_trust = false;
+        } else if relay.is_idle() {
+            // It may have become another server: the next request asks.
+            self.stateless = StatelessSide::None;
+            self.learn(|known| known.stateless = None);
         }
     }
 
@@ -309,23 +218,27 @@ impl Conversation {
         match &mut self.stateless {
             StatelessSide::Translated(server) => {
                 server.handle_failed(upstream, message, failure, now);
-                return self.pump_pool();
+                return self.pump_pool(now);
             }
-            StatelessSide::Asking(asking) if message.id() == Some(&asking.question) => match &failure {
-                Failure::Refused(_) if asking.opening.is_none() => return self.found_session(now),
-                Failure::Refused(_) => return asking.declined = true,
-                Failure::Interrupted(_) => asking.lost = true,
-                _ => {}
-            },
+            StatelessSide::Asking(asking) => {
+                let asked = message.id() == Some(&asking.question);
+                if let Some(answer) = answer_by(&message, &failure).filter(|_| asked) {
+                    return self.server_told(answer.into(), now);
+                }
+                asking.lost |= asked && matches!(failure, Failure::Interrupted(_));
+                return self.on_asking(now, |asking| asking.relay_for(&message).handle_failed(message, failure, now));
+            }
             _ => {}
         }
-        self.on_stateless_relay(now, |relay| relay.handle_failed(message, failure, now));
+        let answer = answer_by(&message, &failure);
+        self.on_stateless_relay(|relay| relay.handle_failed(message, failure, now));
+        answer.iter().for_each(|answer| self.prove(answer));
     }
 
     pub(super) fn stateless_session_lost(&mut self, upstream: Upstream, why: &str, now: Instant) {
         if let StatelessSide::Translated(server) = &mut self.stateless {
             server.handle_session_lost(upstream, why, now);
-            self.pump_pool();
+            self.pump_pool(now);
         }
     }
 
@@ -333,55 +246,55 @@ impl Conversation {
         match &mut self.stateless {
             StatelessSide::Translated(server) => {
                 server.handle_server_gone(upstream, why, now);
-                return self.pump_pool();
+                self.pump_pool(now);
             }
-            StatelessSide::Asking(asking) => asking.lost = true,
-            _ => {}
+            StatelessSide::Asking(asking) => {
+                asking.lost = true;
+                self.on_asking(now, |asking| asking.for_each_relay(|relay| relay.handle_server_gone(why, now)));
+            }
+            _ => self.on_stateless_relay(|relay| relay.handle_server_gone(why, now)),
         }
-        self.on_stateless_relay(now, |relay| relay.handle_server_gone(why, now));
     }
 
     /// Whether a closed connection was one of the pool's, which can do without it.
     pub(super) fn close_pooled(&mut self, upstream: Upstream, why: &str, now: Instant) -> bool {
         let StatelessSide::Translated(server) = &mut self.stateless else { return false };
         server.handle_closed(upstream, why, now);
-        self.pump_pool();
+        self.pump_pool(now);
         true
     }
 
-    fn on_stateless_relay(&mut self, now: Instant, act: impl FnOnce(&mut Relay)) {
-        let Some(relay) = self.stateless.relay_mut() else { return };
+    /// Lets the relay to a stateless server do something, and sees to what comes of it.
+    fn on_stateless_relay(&mut self, act: impl FnOnce(&mut Relay)) {
+        let StatelessSide::Direct { relay, .. } = &mut self.stateless else { return };
         act(relay);
-        let upstream = self.stateless_upstream;
-        while let Some(effect) = self.stateless.relay_mut().and_then(Relay::poll_effect) {
-            match (effect, &self.stateless) {
-                (RelayEffect::ToServer(packet), _) => self.effects.push_back(Effect::ToServer(upstream, packet)),
-                (RelayEffect::ToClient(packet), StatelessSide::Asking(asking)) => {
-                    if packet.message.id() != Some(&asking.question) {
-                        continue;
-                    }
-                    // The relay gave up. A server that goes away when it is asked may still open a session.
-                    if asking.lost { self.found_session(now) } else { self.found_nothing(&packet.message) }
-                }
-                (RelayEffect::ToClient(packet), _) => self.effects.push_back(Effect::ToClient(packet)),
-            }
+        while let Some(effect) = relay.poll_effect() {
+            self.effects.push_back(match effect {
+                RelayEffect::ToServer(packet) => Effect::ToServer(self.stateless_upstream, packet),
+                RelayEffect::ToClient(packet) => Effect::ToClient(packet),
+            });
         }
     }
 
-    fn pump_pool(&mut self) {
+    pub(super) fn pump_pool(&mut self, now: Instant) {
         let StatelessSide::Translated(server) = &mut self.stateless else { return };
+        let over = server.is_refused() && server.is_unused();
+        let unserved = if over { server.dissolve() } else { VecDeque::new() };
         while let Some(effect) = server.poll() {
-            match &effect {
-                Effect::Open(upstream) => drop(self.opened.insert(*upstream)),
-                Effect::Close(upstream) => drop(self.opened.remove(upstream)),
-                _ => {}
+            let news = match &effect {
+                Effect::Open(upstream) => self.opened.insert(*upstream),
+                Effect::Close(upstream) => self.opened.remove(upstream),
+                _ => true,
+            };
+            if news {
+                self.effects.push_back(effect);
             }
-            self.effects.push_back(effect);
         }
-        if server.take_refused() && server.is_unused() {
+        if over {
             // It may have become another server: the next request asks again.
             self.stateless = StatelessSide::None;
             self.learn(|known| known.stateless = None);
+            unserved.into_iter().for_each(|message| self.stateless_client(message, now));
         }
     }
 
@@ -389,31 +302,27 @@ impl Conversation {
         match &mut self.stateless {
             StatelessSide::Translated(server) => {
                 server.handle_timeout(now);
-                return self.pump_pool();
+                self.pump_pool(now);
             }
-            StatelessSide::Asking(asking) if asking.silent_at.is_some_and(|at| at <= now) => {
-                asking.silent_at = None;
-                if let Some(refusal) = asking.refusal.take() {
-                    return self.found_nothing(&refusal);
+            StatelessSide::Asking(asking) => {
+                if asking.silent_at.is_some_and(|at| at <= now) {
+                    asking.silent_at = None;
+                    self.silent_for_long(now);
                 }
-                let opening = Id::from("mcpwire-initialize");
-                let initialize = era::opener(self.config.session_version(), &asking.sort, &opening);
-                asking.opening = Some(opening);
-                self.on_stateless_relay(now, |relay| relay.handle_client(initialize, now));
+                self.on_asking(now, |asking| asking.for_each_relay(|relay| relay.handle_timeout(now)));
             }
-            _ => {}
+            _ => self.on_stateless_relay(|relay| relay.handle_timeout(now)),
         }
-        self.on_stateless_relay(now, |relay| relay.handle_timeout(now));
     }
 
     pub(super) fn abandon_stateless(&mut self, why: &str, now: Instant) {
         match &mut self.stateless {
             StatelessSide::Translated(server) => {
                 server.abandon(why, now);
-                self.pump_pool();
+                self.pump_pool(now);
             }
             StatelessSide::Asking(_) => self.found_nothing(&Fault::Upstream(why.to_owned()).to_message(None)),
-            _ => self.on_stateless_relay(now, |relay| relay.abandon(why)),
+            _ => self.on_stateless_relay(|relay| relay.abandon(why)),
         }
     }
 }

@@ -20,6 +20,7 @@ mod translate;
 
 pub(crate) use old_client::{OldClient, Out};
 pub(crate) use old_server::{Config as OldServerConfig, OldServer, Seat, Sort, opener};
+pub(crate) use translate::subscribed;
 
 use crate::{Id, Kind, Message, Object, code, method};
 

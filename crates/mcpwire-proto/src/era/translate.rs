@@ -183,6 +183,21 @@ fn recoded(error: &Message, code: i32) -> Message {
     error.with_payload(&members.to_string())
 }
 
+/// The pages that a user has to open before the request can be served, as the questions they would be.
+pub(super) fn required_urls(error: &Message) -> Vec<Message> {
+    #[derive(Deserialize)]
+    struct Data<'a> {
+        #[serde(borrow)]
+        elicitations: Vec<&'a RawValue>,
+    }
+    let told = error.read::<ErrorObject<'_>>();
+    let told = told.filter(|told| told.code == i64::from(code::URL_ELICITATION_REQUIRED));
+    let data = told.and_then(|told| serde_json::from_str::<Data<'_>>(told.data?.get()).ok());
+    let pages = data.map(|data| data.elicitations).unwrap_or_default();
+    let question = |page: &&RawValue| Message::request(&Id::from(0), method::ELICITATION_CREATE, Some(page.get()));
+    pages.iter().filter(|page| Object::parse(page.get()).is_some()).map(question).collect()
+}
+
 /// The versions that an error names as supported, if it is that error.
 pub(super) fn supported_versions(error: &Message) -> Option<Vec<String>> {
     #[derive(Deserialize)]
@@ -213,7 +228,7 @@ pub(super) fn unsubscribed(notification: &Message) -> Message {
 }
 
 /// A notification for a subscription.
-pub(super) fn subscribed(notification: &Message, subscription: &Id) -> Message {
+pub(crate) fn subscribed(notification: &Message, subscription: &Id) -> Message {
     let mut params = notification.payload().and_then(Object::parse).unwrap_or_default();
     let meta = {
         let mut meta = params.object("_meta").unwrap_or_default();

@@ -58,7 +58,7 @@ struct Owed {
     id: Id,
     token: Option<Id>,
     opens: bool,
-    /// It stays open, and says nothing of what its client does.
+    /// It stays open, and says by itself what belongs to it (2026-07-28).
     listens: bool,
     /// The server session it was sent in.
     generation: u32,
@@ -288,26 +288,34 @@ impl Share {
         };
         for (member, id) in waiting.into_iter().chain([(owed.member, owed.id)]) {
             if self.members.contains(&member) {
-                let message = if owed.listens { meta::with_subscription_id(&message, &id) } else { message.clone() };
                 let message = message.with_id(&id);
+                let message = if owed.listens { meta::with_subscription_id(&message, &id) } else { message };
                 self.tell_client(member, Lane::Request(id), message);
             }
         }
     }
 
-    /// Whatever comes for a subscription goes to the one who made it.
-    fn tell_listener(&mut self, listen: &Id, message: &Message) {
-        let Some(Owed { member, id, .. }) = self.owed.entry(listen) else { return };
+    /// Whether a notification belongs to a listen; then its client is told.
+    fn tell_listener(&mut self, message: &Message) -> bool {
+        if !self.owed.iter().any(|(_, owed)| owed.listens) {
+            return false;
+        }
+        let cancels = message.is(method::CANCELLED);
+        let ours = if cancels { meta::cancelled_request(message) } else { meta::subscription_id(message) };
+        let Some(Owed { member, id, .. }) = ours.and_then(|ours| self.owed.entry(&ours)).filter(|owed| owed.listens)
+        else {
+            return false;
+        };
         let (member, id) = (*member, id.clone());
         let message = meta::with_subscription_id(message, &id);
+        let message = if cancels { meta::with_cancelled_request(&message, &id) } else { message };
         self.tell_client(member, Lane::Request(id), message);
+        true
     }
 
     fn tell(&mut self, method: &method::Method, message: Message) {
-        if *method != method::PROGRESS
-            && let Some(listen) = meta::subscription_id(&message)
-        {
-            return self.tell_listener(&listen, &message);
+        if self.tell_listener(&message) {
+            return;
         }
         let to: Vec<Member> = match &**method {
             method::PROGRESS => {

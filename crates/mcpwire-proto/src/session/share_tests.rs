@@ -204,32 +204,23 @@ fn an_answer_that_fails_takes_no_request_with_it() {
 }
 
 #[test]
-fn a_subscription_is_told_to_its_listener_alone_under_its_own_id() {
+fn what_a_client_listens_for_reaches_it_under_its_own_name() {
     let mut rig = Rig::open();
-    let listen = r#"{"jsonrpc":"2.0","id":"listen:0","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true}}}"#;
-    rig.client(A, listen);
-    let of_a = rig.last_id();
-    rig.client(B, listen);
-    let of_b = rig.last_id();
-    assert_ne!(of_a, of_b);
-    let told = |method: &str, id: &str| {
-        let meta = format!(r#"{{"io.modelcontextprotocol/subscriptionId":{id}}}"#);
-        format!(r#"{{"jsonrpc":"2.0","method":"notifications/{method}","params":{{"_meta":{meta}}}}}"#)
+    let key = meta::key::SUBSCRIPTION_ID;
+    rig.client(A, r#"{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{}}"#);
+    let first = rig.last_id();
+    rig.client(B, r#"{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{}}"#);
+    let second = rig.last_id();
+    let changed = |id: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{{"_meta":{{"{key}":{id}}}}}}}"#
+        )
     };
-    for method in ["subscriptions/acknowledged", "tools/list_changed"] {
-        let heard = rig.server(&told(method, &of_b));
-        assert_eq!(heard, [(B, told(method, r#""listen:0""#))]);
-    }
-
-    // Who listens only is not busy: a log line belongs to the one with a call under way.
-    rig.client(A, r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"x"}}"#);
-    let log = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}"#;
-    assert_eq!(rig.server(log), [(A, log.to_owned())]);
-
-    let end = |id: &str, result: &str| {
-        let meta = format!(r#"{{"io.modelcontextprotocol/subscriptionId":{result}}}"#);
-        format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"_meta":{meta}}}}}"#)
-    };
-    assert_eq!(rig.server(&end(&of_a, &of_a)), [(A, end(r#""listen:0""#, r#""listen:0""#))]);
-    assert!(rig.server(&told("tools/list_changed", &of_a)).is_empty(), "nobody listens any more");
+    assert_eq!(rig.server(&changed(&first)), [(A, changed("\"l\""))]);
+    assert_eq!(rig.server(&changed(&second)), [(B, changed("\"l\""))]);
+    let log = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#;
+    rig.client(A, r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#);
+    assert_eq!(rig.server(log), [(A, log.to_owned())], "listening keeps nobody busy");
+    let ended = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"_meta":{{"{key}":{id}}}}}}}"#);
+    assert_eq!(rig.server(&ended(&second)), [(B, ended("\"l\""))]);
 }

@@ -20,7 +20,10 @@ pub(super) struct Args {}
 
 pub(super) fn run(_: Args) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
-    runtime.block_on(play())?;
+    runtime.block_on(async {
+        play().await?;
+        play_folder().await
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -80,6 +83,33 @@ async fn play() -> Result<()> {
 
     client.finish().await?;
     show("", "The client noticed nothing but the one lost call: same pipe, same session, no restart.")
+}
+
+/// The second part: a folder as a server, the one inside this program.
+async fn play_folder() -> Result<()> {
+    show("", "A folder is a server, too; `mcpwire connect sample:` serves the one inside this program.")?;
+    let started = Instant::now();
+    let mut client = Client::start("sample:")?;
+    let params = json!({"protocolVersion": "2024-11-05", "capabilities": {}});
+    let opened = client.request("initialize", params).await?.result()?;
+    let name = opened["serverInfo"]["name"].as_str().unwrap_or_default();
+    show("initialize", &format!("{name} answered {} after its process was started", since(started)))?;
+
+    let asked = Instant::now();
+    let params = json!({"uri": "orchestr8://match?query=build+a+rest+api&mode=full&maxTokens=100"});
+    let found = client.request("resources/read", params).await?.result()?;
+    let text = found["contents"][0]["text"].as_str().unwrap_or_default();
+    let titles: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+    ensure!(!titles.is_empty(), "expected texts that fit, came none");
+    show("match", &format!("\"build a rest api\": {} in {}", titles.join(", "), since(asked)))?;
+
+    let params = json!({"question": "List people with python skills", "criteria": {"skill": "Python"}});
+    let (answer, took) = client.call("relevant-data.ask", params).await?;
+    let answer: Value = serde_json::from_str(&answer).context("expected JSON as answer")?;
+    let summary = answer["summary"].as_str().unwrap_or_default();
+    ensure!(summary == "Returned 2 records from People", "expected two people, came {summary:?}");
+    show("ask", &format!("\"List people with python skills\": {summary} in {took}"))?;
+    client.finish().await
 }
 
 /// A line of the story.

@@ -17,6 +17,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 
 use super::log::{self, LogArgs};
+use super::quic::{QuicArgs, QuicFront};
 use super::say;
 use super::target::{Target, TargetArgs};
 use super::units::duration;
@@ -25,7 +26,7 @@ use crate::expose::{self, stopped};
 use crate::health::Health;
 use crate::link::Link;
 use crate::transport::http::server::{self, Options, Token};
-use crate::transport::unix;
+use crate::transport::{quic, unix};
 use crate::{share, shutdown};
 
 /// How many new sessions wait to be taken.
@@ -37,12 +38,13 @@ const GOODBYE: Duration = Duration::from_secs(10);
 
 /// Expose an MCP server on the network
 ///
-/// Serves Streamable HTTP at /mcp, HTTP+SSE of 2024-11-05 at /sse and /messages, and /health, all on one port. Exit codes: 0 when
+/// Serves Streamable HTTP at /mcp, HTTP+SSE of 2024-11-05 at /sse and /messages, and /health, all on one port; Orchestra's protocol
+/// and MCP over QUIC on another. Exit codes: 0 when
 /// it was stopped, 1 when it could not start, 2 when the command line is not understood.
 #[derive(Debug, ClapArgs)]
 pub(super) struct Args {
     /// Where to listen, as in 127.0.0.1:8080; port 0 takes a free one
-    #[arg(long, value_name = "ADDR", required_unless_present = "unix")]
+    #[arg(long, value_name = "ADDR", required_unless_present_any = ["unix", "quic", "plugin", "manifest"])]
     http: Option<SocketAddr>,
     /// A socket file to listen on, with one message a line as on stdio; only its owner may connect
     #[arg(long, value_name = "PATH")]
@@ -77,17 +79,22 @@ pub(super) struct Args {
     /// How long requests under way may still take when we are stopped
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s")]
     drain: Duration,
-    /// Print the URL on stdout when it is ready
+    /// Print the URL on stdout when it is ready, that of HTTP before that of QUIC
     #[arg(long)]
     print_url: bool,
+    #[command(flatten)]
+    quic: QuicArgs,
     #[command(flatten)]
     target: TargetArgs,
     #[command(flatten)]
     log: LogArgs,
 }
 
-pub(super) fn run(args: Args) -> Result<ExitCode> {
+pub(super) fn run(mut args: Args) -> Result<ExitCode> {
     log::init(&args.log);
+    if args.quic.complete(&mut args.target)? {
+        return Ok(ExitCode::SUCCESS);
+    }
     let target = args.target.target()?;
     let (token, made_up) = token(&args)?;
     let tls = tls(&args)?;
@@ -95,9 +102,22 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
     let outcome = runtime.block_on(async {
         let stop = shutdown::requested().context("cannot watch for signals")?;
         let health = Health::new(&shown(&target));
-        let fronts = Fronts::open(&args, token, tls, &health).await?;
+        let mut fronts = Fronts::open(&args, token, tls, &health).await?;
         fronts.announce(&args, made_up.as_deref())?;
-        serve(&args, target, fronts, health, async { drop(stop.await) }).await
+        let plugin = fronts.quic.as_mut().map(|front| front.be_plugin(&args.quic, &args.target));
+        let stop = async {
+            match plugin {
+                Some(plugin) => tokio::select! {
+                    _ = stop => Ok(()),
+                    ended = plugin => ended,
+                },
+                None => {
+                    let _ = stop.await;
+                    Ok(())
+                }
+            }
+        };
+        serve(&args, target, fronts, health, stop).await
     });
     runtime.shutdown_background();
     outcome
@@ -107,6 +127,7 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
 struct Fronts {
     http: Option<(TcpListener, SocketAddr, Options)>,
     unix: Option<unix::Listener>,
+    quic: Option<QuicFront>,
 }
 
 impl Fronts {
@@ -131,25 +152,33 @@ impl Fronts {
                 Some(listener.with_context(|| format!("cannot listen on {}", path.display()))?)
             }
         };
-        Ok(Fronts { http, unix })
+        let quic = args.quic.open(args.target.orchestra()).await?;
+        Ok(Fronts { http, unix, quic })
     }
 
     fn announce(&self, args: &Args, made_up: Option<&str>) -> Result<()> {
         if let Some(path) = &args.unix {
             say(&format!("mcpwire: listening on unix:{}", path.display()));
         }
-        let Some((_, address, options)) = &self.http else { return Ok(()) };
-        let scheme = if options.tls.is_some() { "https" } else { "http" };
-        let url = format!("{scheme}://{address}{}", options.path);
-        say(&format!("mcpwire: listening on {url}"));
-        if let Some(token) = made_up {
-            say(&format!("mcpwire: clients must send the header Authorization: Bearer {token}"));
+        if let Some((_, address, options)) = &self.http {
+            let scheme = if options.tls.is_some() { "https" } else { "http" };
+            let url = format!("{scheme}://{address}{}", options.path);
+            say(&format!("mcpwire: listening on {url}"));
+            if let Some(token) = made_up {
+                say(&format!("mcpwire: clients must send the header Authorization: Bearer {token}"));
+            }
+            if !address.ip().is_loopback() && options.tls.is_none() {
+                say("mcpwire: anybody on the way can read along; --tls-cert and --tls-key make it https");
+            }
+            if args.print_url {
+                writeln!(io::stdout(), "{url}").context("cannot write to stdout")?;
+            }
         }
-        if !address.ip().is_loopback() && options.tls.is_none() {
-            say("mcpwire: anybody on the way can read along; --tls-cert and --tls-key make it https");
-        }
-        if args.print_url {
-            writeln!(io::stdout(), "{url}").context("cannot write to stdout")?;
+        if let Some(quic) = &self.quic {
+            let url = quic.announce(&args.quic);
+            if args.print_url {
+                writeln!(io::stdout(), "{url}").context("cannot write to stdout")?;
+            }
         }
         Ok(())
     }
@@ -168,12 +197,24 @@ impl Fronts {
                 server::serve(listener, options, http_sessions, http_stop).await;
             }
         };
+        let (unix_sessions, unix_stop) = (sessions.clone(), stopped(stop.clone()));
         let unix = async move {
             if let Some(listener) = self.unix {
-                unix::serve(listener, limits, sessions, stopped(stop)).await;
+                unix::serve(listener, limits, unix_sessions, unix_stop).await;
             }
         };
-        tokio::join!(http, unix);
+        let quic_limits = quic::FrontOptions {
+            max_message: limits.max_message,
+            max_connections: limits.max_connections,
+            grace: limits.grace,
+            ..quic::FrontOptions::default()
+        };
+        let quic = async move {
+            if let Some(front) = self.quic {
+                front.serve(quic_limits, sessions, stopped(stop)).await;
+            }
+        };
+        tokio::join!(http, unix, quic);
     }
 }
 
@@ -182,7 +223,7 @@ async fn serve(
     target: Target,
     fronts: Fronts,
     health: Health,
-    stop: impl Future<Output = ()>,
+    stop: impl Future<Output = Result<()>>,
 ) -> Result<ExitCode> {
     let mut config = args.target.config(&target)?;
     // Clients over HTTP have a stream for each request.
@@ -202,8 +243,11 @@ async fn serve(
         let bridges = expose::run(opened, server, Arc::new(config), health, stop_seen.clone(), args.drain);
         tokio::join!(fronts.serve(args, sessions, stop_seen.clone()), bridges);
     };
+    let mut outcome = Ok(ExitCode::SUCCESS);
     let stopping = async {
-        stop.await;
+        if let Err(error) = stop.await {
+            outcome = Err(error);
+        }
         tracing::info!(target: "expose", "stopping: waiting for what is under way");
         stopping.send_replace(true);
         pending::<()>().await;
@@ -215,7 +259,7 @@ async fn serve(
     if let Some((ended, goodbye)) = shared {
         let _ = tokio::time::timeout(GOODBYE, async { (ended.await, goodbye.await) }).await;
     }
-    Ok(ExitCode::SUCCESS)
+    outcome
 }
 
 /// The target as peers may see it: neither paths nor secrets.
@@ -224,6 +268,8 @@ fn shown(target: &Target) -> String {
         Target::Http(options) => options.url.host_str().unwrap_or_default().to_owned(),
         Target::Unix { .. } => "unix socket".to_owned(),
         Target::Child(options) => options.name.clone(),
+        Target::Folder(_) => "folder".to_owned(),
+        Target::Orchestra(options) | Target::QuicMcp(options) => options.address.host.clone(),
     }
 }
 

@@ -16,8 +16,22 @@ use tracing_subscriber::registry::LookupSpan;
 use super::stderr::Stderr;
 
 /// The components that log.
-const OURS: [&str; 10] =
-    ["bridge", "child", "connect", "expose", "http", "reference", "share", "stdio", "unix", "wire"];
+const OURS: [&str; 14] = [
+    "bridge",
+    "certs",
+    "child",
+    "connect",
+    "era",
+    "expose",
+    "folder",
+    "http",
+    "quic",
+    "reference",
+    "share",
+    "stdio",
+    "unix",
+    "wire",
+];
 
 #[derive(Debug, Args)]
 pub(super) struct LogArgs {

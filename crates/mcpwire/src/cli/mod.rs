@@ -1,11 +1,18 @@
 //! The command line: the only place that reads arguments and the environment.
 
+mod certs;
+mod check;
 mod connect;
 mod demo;
 mod expose;
+mod folder;
 mod guard;
 mod hub;
+mod init;
+mod install;
 mod log;
+mod orchestra;
+mod quic;
 mod reference;
 mod stderr;
 mod target;
@@ -32,6 +39,10 @@ struct Cli {
 enum Command {
     Connect(Box<connect::Args>),
     Expose(Box<expose::Args>),
+    Certs(certs::Args),
+    Check(check::Args),
+    Init(init::Args),
+    Install(install::Args),
     Demo(demo::Args),
     #[command(hide = true)]
     Reference(reference::Args),
@@ -48,6 +59,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let outcome = match cli.command {
         Command::Connect(args) => connect::run(*args),
         Command::Expose(args) => expose::run(*args),
+        Command::Certs(args) => certs::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Init(args) => init::run(&args),
+        Command::Install(args) => install::run(&args),
         Command::Demo(args) => demo::run(args),
         Command::Reference(args) => reference::run(args),
         Command::Guard(args) => Ok(guard::run(&args)),

@@ -16,8 +16,9 @@ use super::units::{Size, duration, size};
 use crate::reference::{self, Eras, Settings, Shared};
 use crate::shutdown;
 use crate::transport::http::server::Options;
-use crate::transport::stdio;
+use crate::transport::quic::certs::Certs;
 use crate::transport::unix::{self, Listener};
+use crate::transport::{quic, stdio};
 
 /// How long the client on stdio may take to read its last messages.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -34,6 +35,12 @@ pub(super) struct Args {
     /// Serve clients on a Unix socket at this path instead; the address is the first line on stdout
     #[arg(long, value_name = "PATH", conflicts_with_all = ["http", "sse", "stdio"])]
     unix: Option<PathBuf>,
+    /// Serve MCP over QUIC instead, with certificates of this folder; the address is the first line on stdout
+    #[arg(long, value_name = "ADDR", requires = "certs_dir", conflicts_with_all = ["http", "sse", "stdio", "unix"])]
+    quic: Option<SocketAddr>,
+    /// The folder of certificates for QUIC
+    #[arg(long, value_name = "DIR")]
+    certs_dir: Option<PathBuf>,
     /// Serve one client on stdin and stdout instead
     #[arg(long, conflicts_with = "http")]
     stdio: bool,
@@ -83,10 +90,11 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
         let stop = shutdown::requested().context("cannot watch for signals")?;
         let (starts, state_secret) = (args.starts, args.state_secret.clone());
         let shared = Shared::new(Settings { starts, state_secret, eras: args.era.into(), ..Settings::default() });
-        match &args.unix {
-            Some(path) => on_unix(path, args.max_message.0, shared, stop).await?,
-            None if args.stdio => on_stdio(args.max_message.0, shared, stop).await?,
-            None => on_http(&args, shared, stop).await?,
+        match (&args.unix, args.quic.zip(args.certs_dir.as_deref())) {
+            (Some(path), _) => on_unix(path, args.max_message.0, shared, stop).await?,
+            (None, Some((address, certs))) => on_quic(address, certs, args.max_message.0, shared, stop).await?,
+            (None, None) if args.stdio => on_stdio(args.max_message.0, shared, stop).await?,
+            (None, None) => on_http(&args, shared, stop).await?,
         }
         Ok(ExitCode::SUCCESS)
     })
@@ -107,6 +115,17 @@ async fn on_unix(path: &Path, limit: usize, shared: Shared, stop: impl Future) -
     let options = unix::Options { max_message: limit, ..unix::Options::default() };
     writeln!(io::stdout(), "unix:{}", path.display()).context("cannot write to stdout")?;
     reference::host_unix(listener, options, shared, async { drop(stop.await) }).await;
+    Ok(())
+}
+
+async fn on_quic(address: SocketAddr, certs: &Path, limit: usize, shared: Shared, stop: impl Future) -> Result<()> {
+    let identity = Certs::new(certs).identity("orchestrator")?;
+    let listener = quic::Listener::bind(address, &identity, false);
+    let listener = listener.with_context(|| format!("cannot listen on {address}"))?;
+    let address = listener.local_addr().context("cannot tell where we listen")?;
+    let options = quic::FrontOptions { max_message: limit, ..quic::FrontOptions::default() };
+    writeln!(io::stdout(), "quic+mcp://{address}").context("cannot write to stdout")?;
+    reference::host_quic(listener, options, shared, async { drop(stop.await) }).await;
     Ok(())
 }
 

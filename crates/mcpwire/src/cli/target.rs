@@ -10,29 +10,36 @@ use anyhow::{Context, Result, bail};
 use clap::{Args as ClapArgs, ValueEnum};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use hyper_util::client::proxy::matcher::Matcher;
-use mcpwire_proto::conversation::{Config, Known};
+use mcpwire_proto::conversation::{Config, Key, Known};
 use mcpwire_proto::frame::DEFAULT_LIMIT;
 use mcpwire_proto::session::legacy;
 use mcpwire_proto::version;
 use tokio::task::JoinHandle;
 use url::{Host, Url};
 
+use super::folder::{self, Place};
 use super::hub;
+use super::orchestra::{OrchestraArgs, host_and_port};
 use super::units::{Size, duration, size};
 use crate::bridge::Reach;
+use crate::folder::Folder;
 use crate::link::Link;
 use crate::transport::child::{self, Closing};
 use crate::transport::http::client::{self, Proxy, Tls, Transport};
-use crate::transport::unix;
+use crate::transport::{quic, unix};
 
 /// Our own program, even after its file was replaced.
 const OURSELVES: &str = "/proc/self/exe";
+/// Our name to orchestrators, and so that of our certificate.
+const CLIENT_NAME: &str = "transport.stdio-client";
 
 /// The target, and how to deal with it.
 #[derive(Debug, ClapArgs)]
 pub(super) struct TargetArgs {
-    /// Where the server is: an http:// or https:// URL, or unix:PATH for a socket
-    #[arg(value_name = "TARGET", value_parser = address, required_unless_present_any = ["command", "mcp_hub"])]
+    /// Where the server is: an http:// or https:// URL, unix:PATH for a socket, a folder, quic://HOST:PORT for an Orchestra
+    /// orchestrator, or quic+mcp://HOST:PORT for MCP over QUIC
+    #[arg(value_name = "TARGET", value_parser = address,
+        required_unless_present_any = ["command", "mcp_hub", "orchestrator_addr"])]
     target: Option<Address>,
     /// A program that is the server, on its stdin and stdout, and its arguments
     #[arg(value_name = "COMMAND", last = true, conflicts_with = "target")]
@@ -52,6 +59,8 @@ pub(super) struct TargetArgs {
     /// Connect to the mcp-hub that runs on this machine; of several, to the one whose project is nearest
     #[arg(long, conflicts_with_all = ["target", "command", "transport"])]
     mcp_hub: bool,
+    #[command(flatten)]
+    orchestra: OrchestraArgs,
     /// Send this header with every request; ${NAME} stands for an environment variable
     #[arg(short = 'H', long = "header", value_name = "'NAME: VALUE'")]
     headers: Vec<String>,
@@ -98,6 +107,9 @@ fn protocol(text: &str) -> Result<Protocol, String> {
 enum Address {
     Http(Url),
     Unix(PathBuf),
+    Folder(Place),
+    Orchestra(quic::Address),
+    QuicMcp(quic::Address),
 }
 
 /// A target with all it takes to open it.
@@ -106,9 +118,21 @@ pub(super) enum Target {
     Http(Box<client::Options>),
     Child(child::Options),
     Unix { path: PathBuf, max_message: usize },
+    Folder(Folder),
+    Orchestra(quic::TargetOptions),
+    QuicMcp(quic::TargetOptions),
 }
 
 impl TargetArgs {
+    pub(super) fn orchestra(&self) -> &OrchestraArgs {
+        &self.orchestra
+    }
+
+    /// Takes the flags that an orchestrator adds to a plugin's command line from the end of COMMAND.
+    pub(super) fn take_plugin_flags(&mut self) -> Result<Option<String>> {
+        self.orchestra.take_from(&mut self.command)
+    }
+
     pub(super) fn max_message(&self) -> usize {
         self.max_message.0
     }
@@ -117,8 +141,8 @@ impl TargetArgs {
     pub(super) fn config(&self, target: &Target) -> Result<Config> {
         let mut key = [0; 32];
         getrandom::fill(&mut key).context("cannot get random bytes")?;
-        // HTTP streams tell by themselves which call a message belongs to.
-        let sorted = matches!(target, Target::Http(_));
+        // The streams of HTTP and QUIC tell by themselves which call a message belongs to.
+        let sorted = matches!(target, Target::Http(_) | Target::Orchestra(_) | Target::QuicMcp(_));
         let relay = legacy::Config {
             wait: self.wait,
             timeout: self.timeout,
@@ -127,7 +151,7 @@ impl TargetArgs {
             seed: fastrand::u64(..),
             ..legacy::Config::default()
         };
-        Ok(Config { relay, sorted, protocol: self.protocol.0, key, ..Config::default() })
+        Ok(Config { relay, sorted, protocol: self.protocol.0, key: Key(key), ..Config::default() })
     }
 
     /// Reads the files and variables that the arguments name.
@@ -139,9 +163,20 @@ impl TargetArgs {
         Ok(match (&self.target, self.command.split_first()) {
             (Some(Address::Http(url)), _) => Target::Http(Box::new(self.http(url, transport)?)),
             (Some(Address::Unix(path)), _) => Target::Unix { path: path.clone(), max_message: self.max_message.0 },
+            (Some(Address::Folder(place)), _) => Target::Folder(folder::open(place)?),
+            (Some(Address::Orchestra(at)), _) => Target::Orchestra(self.quic(at)?),
+            (Some(Address::QuicMcp(at)), _) => Target::QuicMcp(self.quic(at)?),
             (None, Some((program, args))) => Target::Child(self.child(program, args)?),
-            (None, None) => bail!("expected a target"),
+            (None, None) => match self.orchestra.address() {
+                Some(at) => Target::Orchestra(self.quic(at)?),
+                None => bail!("expected a target"),
+            },
         })
+    }
+
+    fn quic(&self, address: &quic::Address) -> Result<quic::TargetOptions> {
+        let identity = self.orchestra.certs()?.identity(CLIENT_NAME)?;
+        Ok(quic::TargetOptions { address: address.clone(), identity, max_message: self.max_message.0 })
     }
 
     fn child(&self, program: &OsStr, args: &[OsString]) -> Result<child::Options> {
@@ -198,6 +233,8 @@ impl Target {
             Target::Http(options) if options.transport == Transport::Sse => {
                 Known { session: Some(true), stateless: Some(false) }
             }
+            // Both eras are spoken by ourselves.
+            Target::Folder(_) | Target::Orchestra(_) => Known { session: Some(true), stateless: Some(true) },
             _ => Known::default(),
         };
         let reach = Reach::new(Arc::new(move || self.open().map(|(link, goodbye)| (link, Some(goodbye)))));
@@ -210,7 +247,10 @@ impl Target {
         Ok(match self {
             Target::Http(options) => client::connect(client::Options::clone(options))?,
             Target::Child(options) => child::connect(options.clone()),
+            Target::Folder(folder) => folder.connect(),
             Target::Unix { path, max_message } => unix::connect(path.clone(), *max_message),
+            Target::Orchestra(options) => quic::connect(options.clone())?,
+            Target::QuicMcp(options) => quic::connect_mcp(options.clone())?,
         })
     }
 }
@@ -221,6 +261,9 @@ impl fmt::Display for Target {
             Target::Http(options) => f.write_str(&shown(&options.url)),
             Target::Child(options) => f.write_str(&options.name),
             Target::Unix { path, .. } => write!(f, "unix:{}", path.display()),
+            Target::Folder(_) => f.write_str("the folder"),
+            Target::Orchestra(options) => write!(f, "quic://{}", options.address),
+            Target::QuicMcp(options) => write!(f, "quic+mcp://{}", options.address),
         }
     }
 }
@@ -244,9 +287,19 @@ impl From<Spoken> for Transport {
 }
 
 fn address(text: &str) -> Result<Address, String> {
-    let expected = "expected an http:// or https:// URL, unix:PATH, or -- COMMAND";
+    let expected = "expected an http:// or https:// URL, quic://HOST:PORT, quic+mcp://HOST:PORT, unix:PATH, a folder, \
+                    or -- COMMAND";
+    if let Some(place) = folder::place(text) {
+        return Ok(Address::Folder(place));
+    }
     if let Some(path) = text.strip_prefix("unix:") {
         return if path.is_empty() { Err(format!("{expected}; came no path")) } else { Ok(Address::Unix(path.into())) };
+    }
+    if let Some(at) = text.strip_prefix("quic://") {
+        return host_and_port(at).map(Address::Orchestra);
+    }
+    if let Some(at) = text.strip_prefix("quic+mcp://") {
+        return host_and_port(at).map(Address::QuicMcp);
     }
     let url: Url = text.parse().map_err(|e| format!("{expected}: {e}"))?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {

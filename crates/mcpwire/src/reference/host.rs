@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 use super::{Shared, serve_front};
 use crate::link::Link;
 use crate::transport::http::server::{self, Options};
-use crate::transport::unix;
+use crate::transport::{quic, unix};
 
 /// How many new links wait to be taken.
 const BACKLOG: usize = 16;
@@ -29,6 +29,18 @@ pub async fn host_unix(
     let (links, opened) = mpsc::channel(BACKLOG);
     let stop = close(stop, shared.clone());
     tokio::join!(unix::serve(listener, options, links, stop), take(opened, shared));
+}
+
+/// Serves a QUIC port until `stop` is ready.
+pub async fn host_quic(
+    listener: quic::Listener,
+    options: quic::FrontOptions,
+    shared: Shared,
+    stop: impl Future<Output = ()>,
+) {
+    let (links, opened) = mpsc::channel(BACKLOG);
+    let stop = close(stop, shared.clone());
+    tokio::join!(quic::serve(listener, options, links, stop), take(opened, shared));
 }
 
 /// Lets subscriptions end before the front does.

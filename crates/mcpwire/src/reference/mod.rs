@@ -42,7 +42,7 @@ use crate::link::{self, Link, Port};
 use args::Args;
 use call::Ask;
 use calls::Calls;
-pub use host::{host, host_unix};
+pub use host::{host, host_quic, host_unix};
 use listen::Listens;
 use session_era::Session;
 use shared::Change;

@@ -4,5 +4,6 @@
 pub mod child;
 pub mod http;
 mod lines;
+pub mod quic;
 pub mod stdio;
 pub mod unix;

@@ -42,7 +42,7 @@ fn the_demo_works() {
     let output = mcpwire(&["demo"]);
     let told = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(told.lines().count(), 11, "{told}");
+    assert_eq!(told.lines().count(), 15, "{told}");
 }
 
 #[test]

@@ -6,6 +6,8 @@ mod child;
 mod connect;
 mod curl;
 mod docs;
+mod folder;
+mod quic;
 mod reference;
 mod sharp;
 mod stateless;

@@ -87,7 +87,8 @@ impl OldClient {
         let Some(call) = self.calls.get_mut(id) else { return };
         if let Some(Round { answers, state, .. }) = call.round.take_if(|round| round.open == 0) {
             let members: Vec<_> = answers.iter().map(|(key, answer)| format!("{}:{answer}", quoted(key))).collect();
-            self.send_again(id, Some((format!("{{{}}}", members.join(",")), state)));
+            let responses = (!members.is_empty()).then(|| format!("{{{}}}", members.join(",")));
+            self.send_again(id, Some((responses, state)));
         }
     }
 

@@ -15,6 +15,8 @@ use crate::{Fault, Id, Kind, Lane, Message, Object, Packet, code, method};
 /// How long to wait before a listen that the server has ended is opened again; it doubles up to the longest.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// How long a server may take to say what it will tell of.
+const ACKNOWLEDGE_WITHIN: Duration = Duration::from_secs(60);
 /// The most resources subscribed to at once.
 const MOST_SUBSCRIPTIONS: usize = 10_000;
 
@@ -27,6 +29,8 @@ pub(super) struct Listening {
     next: Option<Id>,
     /// Subscriptions that are answered when the next one is acknowledged, with their resource.
     waiting: Vec<(Id, String)>,
+    /// How long they wait.
+    until: Option<Instant>,
     /// The server ended it, or did not take it: when to listen again.
     retry_at: Option<Instant>,
     /// How often that happened since the last one was acknowledged.
@@ -52,8 +56,18 @@ impl Listening {
         [&self.current, &self.next].into_iter().flatten().any(|known| known == id)
     }
 
-    pub(super) fn next_try(&self) -> Option<Instant> {
-        self.retry_at
+    /// Whether a subscription under this id of the client's waits for its answer.
+    pub(super) fn owes(&self, id: &Id) -> bool {
+        self.waiting.iter().any(|(waiting, _)| waiting == id)
+    }
+
+    pub(super) fn owed(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub(super) fn due_at(&self) -> Option<Instant> {
+        let waiting = self.until.filter(|_| !self.waiting.is_empty());
+        waiting.into_iter().chain(self.retry_at).min()
     }
 }
 
@@ -69,7 +83,8 @@ impl OldClient {
             if let Some(current) = self.listening.current.take() {
                 self.stop_listening(&current);
             }
-            return;
+            let fault = Fault::Upstream("the subscription was taken back before it was made".into());
+            return self.refuse_subscriptions(&fault.to_message(None));
         }
         let id = self.fresh_id();
         let request = Message::request(&id, method::LISTEN, Some(&format!(r#"{{"notifications":{filter}}}"#)));
@@ -103,7 +118,7 @@ impl OldClient {
         self.tell_server(Message::notification(method::CANCELLED, Some(&params)));
     }
 
-    pub(super) fn subscribe(&mut self, request: &Message) {
+    pub(super) fn subscribe(&mut self, request: &Message, now: Instant) {
         let Some((id, uri)) = self.resource_of(request) else { return };
         if self.listening.unsupported || self.listening.uris.len() >= MOST_SUBSCRIPTIONS {
             let text = if self.listening.unsupported { "the server has no subscriptions" } else { "too many" };
@@ -113,7 +128,23 @@ impl OldClient {
             return self.tell_client(Message::result(&id, "{}"));
         }
         self.listening.waiting.push((id, uri));
+        self.listening.until = Some(now + ACKNOWLEDGE_WITHIN);
         self.listen();
+    }
+
+    /// Answers all subscriptions that wait with an error.
+    pub(super) fn refuse_subscriptions(&mut self, error: &Message) {
+        for (id, uri) in std::mem::take(&mut self.listening.waiting) {
+            self.listening.uris.remove(&uri);
+            self.tell_client(error.with_id(&id));
+        }
+    }
+
+    /// The client does not wait for this subscription any more. It is made all the same: who cancels it may be too late.
+    pub(super) fn forget_subscriber(&mut self, id: &Id) -> bool {
+        let before = self.listening.waiting.len();
+        self.listening.waiting.retain(|(waiting, _)| waiting != id);
+        self.listening.waiting.len() < before
     }
 
     pub(super) fn unsubscribe(&mut self, request: &Message) {
@@ -171,11 +202,8 @@ impl OldClient {
         if let Kind::Error { .. } = answer.kind() {
             let told = answer.read::<translate::ErrorObject<'_>>();
             tracing::warn!(target: "era", "cannot listen: {}", told.as_ref().map_or("", |told| &told.message));
-            for (id, uri) in std::mem::take(&mut self.listening.waiting) {
-                self.listening.uris.remove(&uri);
-                self.tell_client(answer.with_id(&id));
-            }
             self.listening.unsupported |= told.is_some_and(|told| told.code == i64::from(code::METHOD_NOT_FOUND));
+            self.refuse_subscriptions(answer);
         }
         self.listen_again(subscription, now);
     }
@@ -194,6 +222,10 @@ impl OldClient {
     }
 
     pub(super) fn listening_due(&mut self, now: Instant) {
+        if self.listening.until.take_if(|until| *until <= now).is_some() {
+            let fault = Fault::Upstream("the server did not say whether it tells of changes of this resource".into());
+            self.refuse_subscriptions(&fault.to_message(None));
+        }
         if self.listening.retry_at.is_some_and(|at| at <= now) {
             self.listen();
         }

@@ -46,6 +46,8 @@ pub(crate) struct OldClient {
     routes: HashMap<Id, Id>,
     /// Questions that are with the client, by the ids we gave them.
     asked: HashMap<Id, Asked>,
+    /// Tells our ids from those of other bridges.
+    tag: u64,
     next_id: u64,
     out: VecDeque<Out>,
 }
@@ -66,7 +68,7 @@ struct Call {
 
 impl OldClient {
     /// `discovered` is the result of `server/discover`, if it is known already.
-    pub(crate) fn new(initialize: Message, discovered: Option<String>, version: &'static str) -> OldClient {
+    pub(crate) fn new(initialize: Message, discovered: Option<String>, version: &'static str, tag: u64) -> OldClient {
         let mut client = OldClient {
             identity: Identity::of(&initialize, version),
             initialize: initialize.clone(),
@@ -76,6 +78,7 @@ impl OldClient {
             calls: HashMap::new(),
             routes: HashMap::new(),
             asked: HashMap::new(),
+            tag,
             next_id: 0,
             out: VecDeque::new(),
         };
@@ -89,22 +92,40 @@ impl OldClient {
 
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let rounds = self.calls.values().filter_map(|call| call.round.as_ref()).map(|round| round.until);
-        rounds.chain(self.listening.next_try()).min()
+        rounds.chain(self.listening.due_at()).min()
     }
 
     /// Whether this answers a question of ours, or is about a request that came through here.
     pub(crate) fn knows(&self, id: &Id) -> bool {
-        self.calls.contains_key(id) || self.asked.contains_key(id)
+        self.calls.contains_key(id) || self.asked.contains_key(id) || self.listening.owes(id)
     }
 
     pub(crate) fn owed_to_client(&self) -> usize {
-        self.calls.len()
+        self.calls.len() + self.listening.owed()
     }
 
-    pub(crate) fn handle_client(&mut self, message: Message) {
+    /// How much is remembered of what is under way; the listen is not counted.
+    pub(crate) fn load(&self) -> usize {
+        self.calls.len() + self.routes.len() + self.asked.len() + self.listening.owed()
+    }
+
+    /// The id of the `server/discover` whose answer will be the answer to `initialize`.
+    pub(crate) fn opening(&self) -> Option<&Id> {
+        self.calls.values().find(|call| call.message.is(method::INITIALIZE)).map(|call| &call.upstream)
+    }
+
+    /// Takes the client's `initialize` back: it will be answered elsewhere.
+    pub(crate) fn take_initialize(&mut self) -> Message {
+        let opens = |call: &Call| call.message.is(method::INITIALIZE);
+        let open: Vec<Id> = self.calls.iter().filter(|(_, call)| opens(call)).map(|(id, _)| id.clone()).collect();
+        open.iter().for_each(|id| drop(self.calls.remove(id)));
+        self.initialize.clone()
+    }
+
+    pub(crate) fn handle_client(&mut self, message: Message, now: Instant) {
         match message.kind() {
             Kind::Request { id, method } => {
-                if self.calls.contains_key(id) {
+                if self.calls.contains_key(id) || self.listening.owes(id) {
                     let fault = Fault::Shape(format!("expected a new request id, came {id}, which is still in use"));
                     return self.tell_client(fault.to_message(None));
                 }
@@ -116,7 +137,7 @@ impl OldClient {
                     }
                     method::PING => self.tell_client(Message::result(id, "{}")),
                     method::LOGGING_SET_LEVEL => self.set_level(id, &message),
-                    method::RESOURCES_SUBSCRIBE => self.subscribe(&message),
+                    method::RESOURCES_SUBSCRIBE => self.subscribe(&message, now),
                     method::RESOURCES_UNSUBSCRIBE => self.unsubscribe(&message),
                     _ => self.call(message),
                 }
@@ -164,6 +185,7 @@ impl OldClient {
 
     /// Answers everything that is still owed: nothing more will come from the server.
     pub(crate) fn abandon(&mut self, why: &str) {
+        self.refuse_subscriptions(&Fault::Upstream(why.to_owned()).to_message(None));
         for id in self.calls.keys().cloned().collect::<Vec<_>>() {
             self.fail(&id, &Fault::Upstream(why.to_owned()).to_message(Some(&id)));
         }
@@ -190,7 +212,8 @@ impl OldClient {
     /// Takes a request in, and says under which id the server will know it: the client's, if that is free.
     fn enter(&mut self, message: Message) -> Id {
         let id = message.id().cloned().unwrap_or_else(|| Id::from(0));
-        let upstream = if self.routes.contains_key(&id) { self.fresh_id() } else { id.clone() };
+        let taken = self.routes.contains_key(&id) || self.listening.is(&id);
+        let upstream = if taken { self.fresh_id() } else { id.clone() };
         self.routes.insert(upstream.clone(), id.clone());
         let call = Call { message, upstream: upstream.clone(), rounds: 0, round: None, renegotiated: false };
         self.calls.insert(id, call);
@@ -239,7 +262,7 @@ impl OldClient {
     }
 
     /// Sends a request once more, under another id and with what the server asked for.
-    fn send_again(&mut self, id: &Id, input: Option<(String, Option<String>)>) {
+    fn send_again(&mut self, id: &Id, input: Option<(Option<String>, Option<String>)>) {
         let upstream = self.fresh_id();
         let Some(call) = self.calls.get_mut(id) else { return };
         call.upstream = upstream.clone();
@@ -253,7 +276,9 @@ impl OldClient {
             None => message,
             Some((responses, state)) => {
                 let mut params = message.payload().and_then(Object::parse).unwrap_or_default();
-                params.set("inputResponses", responses);
+                if let Some(responses) = responses {
+                    params.set("inputResponses", responses);
+                }
                 if let Some(state) = state {
                     params.set("requestState", state);
                 }
@@ -281,7 +306,8 @@ impl OldClient {
     /// No answer is sent afterwards, whatever the server does.
     fn cancel(&mut self, notification: &Message) {
         let id = meta::cancelled_request(notification);
-        let Some((id, call)) = id.and_then(|id| self.calls.remove_entry(&id)) else { return };
+        let Some(id) = id.filter(|id| !self.forget_subscriber(id)) else { return };
+        let Some((id, call)) = self.calls.remove_entry(&id) else { return };
         if call.message.is(method::INITIALIZE) {
             self.calls.insert(id, call);
             return tracing::debug!(target: "era", "dropped {notification}: this cannot be cancelled");
@@ -345,8 +371,8 @@ impl OldClient {
     fn fresh_id(&mut self) -> Id {
         loop {
             self.next_id += 1;
-            let id = Id::from(format!("mcpwire-{}", self.next_id).as_str());
-            if !self.routes.contains_key(&id) && !self.asked.contains_key(&id) && !self.calls.contains_key(&id) {
+            let id = Id::of_our_own("", self.tag, self.next_id);
+            if !self.routes.contains_key(&id) && !self.knows(&id) && !self.listening.is(&id) {
                 return id;
             }
         }

@@ -45,14 +45,11 @@ impl OldServer {
     }
 
     fn call(&mut self, upstream: Upstream, id: Id, method: Method, request: &Message, now: Instant) {
-        let level = meta::declared(request).and_then(|declared| declared.log_level).map(|level| level.into_owned());
-        if let Some(level) = &level {
-            self.set_level(upstream, level, now);
-        }
+        let log_level = self.want_logs(upstream, request, now);
         let Some(seat) = self.seats.iter().find(|seat| seat.upstream == upstream) else { return };
         // In a session the first id belongs to `initialize`, and 0 is no id to some: servers on the Python SDK 1.x do not
         // tell to which request their messages belong if it is that one.
-        let unfit = seat.under_way.contains_key(&id) || id.as_json() == "0";
+        let unfit = seat.under_way.contains_key(&id) || seat.relay.knows(&id) || id.as_json() == "0";
         let server_id = if unfit { self.fresh_id() } else { id.clone() };
         let token = meta::progress_token(request);
         let call = Call {
@@ -62,7 +59,7 @@ impl OldServer {
             request: request.clone(),
             server_token: token.clone(),
             client_token: token,
-            log_level: level.and_then(|level| LEVELS.iter().position(|known| *known == level)),
+            log_level,
         };
         self.calls.insert(id.clone(), call);
         let message = translate::unsigned(request);
@@ -73,11 +70,21 @@ impl OldServer {
         self.on_relay(upstream, now, |relay| relay.handle_client(message, now));
     }
 
-    /// Brings the session's log level to what a request wants.
+    /// Brings the session's log level to what a request wants, and others that are under way in it. Gives the least
+    /// severe level that it wants itself.
+    pub(super) fn want_logs(&mut self, upstream: Upstream, request: &Message, now: Instant) -> Option<usize> {
+        let level = meta::declared(request).and_then(|declared| declared.log_level)?;
+        let wanted = LEVELS.iter().position(|known| *known == level)?;
+        let others = self.calls.values().filter(|call| call.upstream == upstream).filter_map(|call| call.log_level);
+        let least = others.chain([wanted]).min().unwrap_or(wanted);
+        self.set_level(upstream, LEVELS[least], now);
+        Some(wanted)
+    }
+
     fn set_level(&mut self, upstream: Upstream, level: &str, now: Instant) {
         let id = self.fresh_id();
         let Some(seat) = self.seat(upstream) else { return };
-        if seat.log_level.as_deref() == Some(level) || !seat.server_has("logging", None) || !LEVELS.contains(&level) {
+        if seat.log_level.as_deref() == Some(level) || !seat.server_has("logging", None) {
             return;
         }
         seat.log_level = Some(level.to_owned());
@@ -100,7 +107,7 @@ impl OldServer {
             Kind::Notification { method } => match &**method {
                 method::PROGRESS => self.pass_progress(upstream, &lane, message),
                 method::LOG_MESSAGE => self.pass_log(upstream, &lane, message),
-                method::CANCELLED => self.question_withdrawn(&message),
+                method::CANCELLED => self.question_withdrawn(upstream, &message),
                 method::TOOLS_LIST_CHANGED
                 | method::PROMPTS_LIST_CHANGED
                 | method::RESOURCES_LIST_CHANGED
@@ -119,6 +126,9 @@ impl OldServer {
         match seat.under_way.remove(server_id) {
             Some(Whose::Call(id)) => {
                 let Some(call) = self.calls.remove(&id) else { return };
+                if self.wants_urls_opened(&id, &call, answer, now) {
+                    return;
+                }
                 let answer = in_new_words(answer, &call.method, info.as_deref());
                 self.tell(&id, answer.with_id(&id));
             }
@@ -128,9 +138,9 @@ impl OldServer {
                     parked.answer = Some(in_new_words(answer, &parked.call.method, info.as_deref()));
                 }
             }
-            Some(Whose::Subscribe { listen, uri }) => {
+            Some(Whose::Subscribe { uri }) => {
                 let granted = matches!(answer.kind(), Kind::Result { .. });
-                self.subscribed(upstream, &listen, &uri, granted);
+                self.subscription_answered(upstream, server_id, &uri, granted);
             }
             Some(Whose::Nobody) | None => {}
         }
@@ -146,8 +156,18 @@ impl OldServer {
         if let Some(seat) = self.seat(upstream) {
             seat.under_way.remove(&id);
         }
+        self.leave_off(upstream, &[call.id.clone()]);
         self.on_relay(upstream, now, |relay| relay.handle_client(cancelled, now));
         self.touch(upstream, now);
+    }
+
+    /// Notes calls that may still be heard of. Where that can be confused, no other that may be asked gets their session,
+    /// until the server has answered them all the same.
+    pub(super) fn leave_off(&mut self, upstream: Upstream, calls: &[Id]) {
+        let unsorted = self.config.relay.attribute;
+        if let Some(seat) = self.seat(upstream).filter(|seat| unsorted && seat.sort.answers_questions()) {
+            seat.left_off.extend(calls.iter().cloned());
+        }
     }
 
     fn pass_progress(&mut self, upstream: Upstream, lane: &Lane, message: Message) {
@@ -220,9 +240,13 @@ impl OldServer {
             let fault = Fault::UnknownMethod(method.to_string());
             return self.answer_server(upstream, fault.to_message(Some(id)), now);
         }
+        if self.seat(upstream).is_some_and(|seat| !seat.sort.answers(question)) {
+            let fault = Fault::UnknownMethod(format!("{method}, which the client does not offer"));
+            return self.answer_server(upstream, fault.to_message(Some(id)), now);
+        }
         match self.asks(upstream, lane) {
             Some(Whose::Call(call)) => self.park(&call, id, question, now),
-            Some(Whose::Parked(number)) => self.ask_more(number, id, question),
+            Some(Whose::Parked(number)) => self.ask_more(number, id, question, now),
             _ => {
                 let fault = Fault::Upstream("the client can only be asked during one call that it is clear for".into());
                 self.answer_server(upstream, fault.to_message(Some(id)), now);

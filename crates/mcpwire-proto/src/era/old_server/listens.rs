@@ -61,13 +61,27 @@ impl Filter {
             Some(method::RESOURCES_LIST_CHANGED) => self.resources_list_changed,
             Some(method::RESOURCES_UPDATED) => {
                 let uri = notification.payload().and_then(Object::parse).and_then(|params| params.string("uri"));
-                // An update may be of a part of the resource that was subscribed to.
-                let covers = |wanted: &String| uri.as_ref().is_some_and(|uri| uri.starts_with(wanted.as_str()));
-                self.resource_subscriptions.iter().any(covers)
+                uri.is_some_and(|uri| self.resource_subscriptions.iter().any(|wanted| covers(wanted, &uri)))
             }
             _ => false,
         }
     }
+}
+
+/// Whether an update is of the resource that was subscribed to, or of a part of it.
+fn covers(wanted: &str, uri: &str) -> bool {
+    uri.strip_prefix(wanted)
+        .is_some_and(|rest| rest.is_empty() || wanted.ends_with('/') || rest.starts_with(['/', '?', '#']))
+}
+
+/// A resource that the server was asked to tell of.
+#[derive(Debug)]
+pub(super) struct Subscription {
+    /// The request that asked for it.
+    request: Id,
+    granted: bool,
+    /// The listens that want it.
+    listens: Vec<Id>,
 }
 
 impl OldServer {
@@ -103,21 +117,33 @@ impl OldServer {
     fn subscribe(&mut self, upstream: Upstream, listen: &Id, uri: String, now: Instant) {
         let request_id = self.fresh_id();
         let Some(seat) = self.seat(upstream) else { return };
-        let count = seat.subscriptions.entry(uri.clone()).or_default();
-        *count += 1;
-        if *count > 1 {
-            return self.subscribed(upstream, listen, &uri, true);
+        if let Some(subscription) = seat.subscriptions.get_mut(&uri) {
+            subscription.listens.push(listen.clone());
+            if subscription.granted {
+                self.subscribed(listen, &uri, true);
+            }
+            return;
         }
         let request = about(&request_id, method::RESOURCES_SUBSCRIBE, &uri);
-        seat.under_way.insert(request_id, Whose::Subscribe { listen: listen.clone(), uri });
+        let subscription = Subscription { request: request_id.clone(), granted: false, listens: vec![listen.clone()] };
+        seat.subscriptions.insert(uri.clone(), subscription);
+        seat.under_way.insert(request_id, Whose::Subscribe { uri });
         self.on_relay(upstream, now, |relay| relay.handle_client(request, now));
     }
 
     /// The server has answered a subscription.
-    pub(super) fn subscribed(&mut self, upstream: Upstream, listen: &Id, uri: &str, granted: bool) {
-        if !granted && let Some(seat) = self.seat(upstream) {
+    pub(super) fn subscription_answered(&mut self, upstream: Upstream, request: &Id, uri: &str, granted: bool) {
+        let Some(seat) = self.seat(upstream) else { return };
+        let Some(found) = seat.subscriptions.get_mut(uri).filter(|found| found.request == *request) else { return };
+        found.granted = granted;
+        let listens = found.listens.clone();
+        if !granted {
             seat.subscriptions.remove(uri);
         }
+        listens.iter().for_each(|listen| self.subscribed(listen, uri, granted));
+    }
+
+    fn subscribed(&mut self, listen: &Id, uri: &str, granted: bool) {
         let Some(found) = self.listens.get_mut(listen) else { return };
         found.open = found.open.saturating_sub(1);
         if !granted {
@@ -163,11 +189,9 @@ impl OldServer {
         for uri in listen.honoured.resource_subscriptions {
             let request_id = self.fresh_id();
             let Some(seat) = self.seat(listen.upstream) else { return };
-            let left = seat.subscriptions.get_mut(&uri).map(|count| {
-                *count = count.saturating_sub(1);
-                *count
-            });
-            if left == Some(0) {
+            let Some(subscription) = seat.subscriptions.get_mut(&uri) else { continue };
+            subscription.listens.retain(|listen| listen != id);
+            if subscription.listens.is_empty() {
                 seat.subscriptions.remove(&uri);
                 seat.under_way.insert(request_id.clone(), Whose::Nobody);
                 let request = about(&request_id, method::RESOURCES_UNSUBSCRIBE, &uri);

@@ -26,7 +26,7 @@ use self::calls::Call;
 use self::listens::Listen;
 use self::parked::Parked;
 use self::seal::Seal;
-use crate::conversation::{Effect, Upstream};
+use crate::conversation::{Effect, Key, Upstream};
 use crate::method::{self, Method};
 use crate::session::legacy::{Config as RelayConfig, Phase};
 use crate::version::{ALL, STATELESS_ERA};
@@ -44,7 +44,17 @@ pub(crate) struct Config {
     /// How long a call waits for its retry.
     pub park_for: Duration,
     /// For the seal on what clients bring back.
-    pub key: [u8; 32],
+    pub key: Key,
+    /// That the server needs sessions was only remembered: if it refuses the first, its requests are to be asked for.
+    pub on_trust: bool,
+}
+
+/// A request for which there is no session yet, because there are too many.
+#[derive(Debug)]
+struct Waiting {
+    request: Message,
+    sort: Sort,
+    until: Instant,
 }
 
 #[derive(Debug)]
@@ -55,20 +65,23 @@ pub(crate) struct OldServer {
     calls: HashMap<Id, Call>,
     parked: HashMap<u64, Parked>,
     listens: HashMap<Id, Listen>,
-    /// Calls that wait for a session of their own, and until when.
-    waiting: VecDeque<(Message, Instant)>,
+    waiting: VecDeque<Waiting>,
     seal: Seal,
     next_upstream: u32,
     next_id: u64,
     /// The server refused a session: it may not be of this era any more.
     refused: bool,
+    /// It has opened one.
+    proven: bool,
+    /// Requests that it refused together with the first session.
+    unserved: VecDeque<Message>,
     out: VecDeque<Effect>,
 }
 
 impl OldServer {
     /// `first_upstream` and those after it are ours to open.
     pub(crate) fn new(config: Config, first_upstream: u32, now: Instant) -> OldServer {
-        let seal = Seal::new(&config.key, now);
+        let seal = Seal::new(&config.key.0, now);
         OldServer {
             config,
             seats: Vec::new(),
@@ -80,6 +93,8 @@ impl OldServer {
             next_upstream: first_upstream,
             next_id: 0,
             refused: false,
+            proven: false,
+            unserved: VecDeque::new(),
             out: VecDeque::new(),
         }
     }
@@ -88,21 +103,35 @@ impl OldServer {
         self.out.pop_front()
     }
 
-    /// Whether the server refused a session since this was last asked.
-    pub(crate) fn take_refused(&mut self) -> bool {
-        std::mem::take(&mut self.refused)
+    /// Whether the server refused a session and has opened none since.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.refused
+    }
+
+    /// Ends all sessions. Gives back the requests that somebody else has to serve.
+    pub(crate) fn dissolve(&mut self) -> VecDeque<Message> {
+        for upstream in self.seats.iter().map(|seat| seat.upstream).collect::<Vec<_>>() {
+            self.drop_seat(upstream, "the server refused a session");
+        }
+        std::mem::take(&mut self.unserved)
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let relays = self.seats.iter().filter_map(|seat| seat.relay.poll_timeout());
         let parked = self.parked.values().map(|parked| parked.until);
-        let waiting = self.waiting.iter().map(|(_, until)| *until);
+        let waiting = self.waiting.iter().map(|waiting| waiting.until);
         let idle = self.seats.iter().filter_map(|seat| self.retires_at(seat));
         relays.chain(parked).chain(waiting).chain(idle).min()
     }
 
     pub(crate) fn owed_to_client(&self) -> usize {
         self.calls.len() + self.waiting.len() + self.seats.iter().map(Seat::backlog).sum::<usize>()
+    }
+
+    /// How much is remembered of what is under way; listens are not counted.
+    pub(crate) fn load(&self) -> usize {
+        let seats = self.seats.iter().map(|seat| seat.under_way.len() + seat.relay.load());
+        self.owed_to_client() + self.parked.len() + seats.sum::<usize>()
     }
 
     pub(crate) fn phase(&self) -> Phase {
@@ -116,7 +145,7 @@ impl OldServer {
     pub(crate) fn knows(&self, id: &Id) -> bool {
         self.calls.contains_key(id)
             || self.listens.contains_key(id)
-            || self.waiting.iter().any(|(message, _)| message.id() == Some(id))
+            || self.waiting.iter().any(|waiting| waiting.request.id() == Some(id))
             || self.seats.iter().any(|seat| seat.awaits(id))
     }
 
@@ -136,9 +165,10 @@ impl OldServer {
             return self.tell_client(fault.to_message(id));
         }
         let may_ask = request.method().is_some_and(Method::may_ask);
-        let state = request.payload().and_then(Object::parse).filter(|_| may_ask);
-        match state.and_then(|params| params.string("requestState")) {
-            Some(state) => self.resume(&id, &request, &state, now),
+        let params = request.payload().and_then(Object::parse).filter(|_| may_ask).unwrap_or_default();
+        match params.get("requestState") {
+            // What is no string is not of our making, either.
+            Some(_) => self.resume(&id, &request, &params.string("requestState").unwrap_or_default(), now),
             None => self.place(request, now),
         }
     }
@@ -146,6 +176,10 @@ impl OldServer {
     fn check(&self, id: &Id, request: &Message) -> Result<(), Fault> {
         if self.knows(id) {
             return Err(Fault::Shape(format!("expected a new request id, came {id}, which is still in use")));
+        }
+        let most = self.config.relay.max_in_flight;
+        if self.owed_to_client() + self.listens.len() >= most {
+            return Err(Fault::Upstream(format!("too many requests: {most} are under way already")));
         }
         let declared = meta::declared(request).unwrap_or_default();
         let version = declared.version.unwrap_or_default();
@@ -166,7 +200,7 @@ impl OldServer {
             return tracing::debug!(target: "era", "dropped {notification}: it belongs to no session");
         }
         let Some(id) = meta::cancelled_request(notification) else { return };
-        self.waiting.retain(|(message, _)| message.id() != Some(&id));
+        self.waiting.retain(|waiting| waiting.request.id() != Some(&id));
         self.seats.iter_mut().for_each(|seat| seat.forget(&id));
         if self.listens.contains_key(&id) {
             self.end_listen(&id, now);
@@ -177,6 +211,12 @@ impl OldServer {
     }
 
     pub(crate) fn handle_server(&mut self, upstream: Upstream, packet: Packet, now: Instant) {
+        if let Some(id) = packet.message.id().filter(|_| packet.message.is_response())
+            && let Some(seat) = self.seat(upstream)
+            && seat.left_off.remove(id)
+        {
+            self.seat_waiting(now);
+        }
         self.on_relay(upstream, now, |relay| relay.handle_server(packet, now));
     }
 
@@ -189,6 +229,7 @@ impl OldServer {
     }
 
     pub(crate) fn handle_server_gone(&mut self, upstream: Upstream, why: &str, now: Instant) {
+        self.seat(upstream).into_iter().for_each(|seat| seat.left_off.clear());
         self.on_relay(upstream, now, |relay| relay.handle_server_gone(why, now));
     }
 
@@ -201,17 +242,30 @@ impl OldServer {
 
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         for upstream in self.seats.iter().map(|seat| seat.upstream).collect::<Vec<_>>() {
+            let before = self.may_be_heard_of(upstream);
             self.on_relay(upstream, now, |relay| relay.handle_timeout(now));
+            if !before.is_empty() {
+                let after = self.may_be_heard_of(upstream);
+                let given_up: Vec<Id> = before.into_iter().filter(|id| !after.contains(id)).collect();
+                self.leave_off(upstream, &given_up);
+            }
         }
         self.expire_parked(now);
         self.retire_seats(now);
         self.seat_waiting(now);
     }
 
+    /// The calls in a session that the server may ask something for, by its ids.
+    fn may_be_heard_of(&self, upstream: Upstream) -> Vec<Id> {
+        let seat = self.seats.iter().find(|seat| seat.upstream == upstream);
+        let calls = seat.into_iter().flat_map(|seat| &seat.under_way);
+        calls.filter(|(_, whose)| self.may_be_asked(whose)).map(|(id, _)| id.clone()).collect()
+    }
+
     /// Answers everything that is still owed: nothing more will come from the server.
     pub(crate) fn abandon(&mut self, why: &str, now: Instant) {
-        for (message, _) in std::mem::take(&mut self.waiting) {
-            self.refuse(&message, why);
+        for waiting in std::mem::take(&mut self.waiting) {
+            self.refuse(&waiting.request, why);
         }
         for upstream in self.seats.iter().map(|seat| seat.upstream).collect::<Vec<_>>() {
             self.on_relay(upstream, now, |relay| relay.abandon(why));
@@ -219,6 +273,7 @@ impl OldServer {
         for mut seat in std::mem::take(&mut self.seats) {
             seat.take_backlog().iter().for_each(|message| self.refuse(message, why));
         }
+        self.parked.clear();
         for id in self.listens.keys().cloned().collect::<Vec<_>>() {
             self.listens.remove(&id);
             self.tell(&id, listens::ended(&id));
@@ -241,6 +296,6 @@ impl OldServer {
 
     fn fresh_id(&mut self) -> Id {
         self.next_id += 1;
-        Id::from(format!("mcpwire-era-{}", self.next_id).as_str())
+        Id::of_our_own("era-", self.config.relay.seed, self.next_id)
     }
 }

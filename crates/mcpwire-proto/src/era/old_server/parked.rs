@@ -25,22 +25,28 @@ pub(super) struct Parked {
     next_question: u32,
     /// The server's last word, if it came before the client's.
     pub answer: Option<Message>,
+    /// The server refused the call until its user has opened some pages: then it is sent again.
+    refusal: Option<Message>,
 }
 
 #[derive(Debug)]
 struct Question {
-    /// The id under which the server awaits the answer.
-    id: Id,
+    /// The id under which the server awaits the answer, if it does.
+    id: Option<Id>,
     method: Method,
     /// As it stands in `inputRequests`.
     text: String,
 }
 
 impl Parked {
-    fn add(&mut self, id: &Id, question: &Message) {
+    fn new(call: Call, until: Instant) -> Parked {
+        Parked { call, until, questions: BTreeMap::new(), next_question: 0, answer: None, refusal: None }
+    }
+
+    fn add(&mut self, id: Option<&Id>, question: &Message) {
         self.next_question += 1;
         let method = question.method().cloned().unwrap_or_else(|| Method::from(""));
-        let question = Question { id: id.clone(), method, text: translate::input_request(question) };
+        let question = Question { id: id.cloned(), method, text: translate::input_request(question) };
         self.questions.insert(format!("question-{}", self.next_question), question);
     }
 
@@ -75,10 +81,27 @@ impl OldServer {
             seat.under_way.insert(call.id.clone(), Whose::Parked(number));
         }
         let until = now + self.config.park_for;
-        let mut parked = Parked { call, until, questions: BTreeMap::new(), next_question: 0, answer: None };
-        parked.add(question_id, question);
+        let mut parked = Parked::new(call, until);
+        parked.add(Some(question_id), question);
         self.parked.insert(number, parked);
         self.ask(number, call_id);
+    }
+
+    /// Whether the server refuses a call until pages have been opened (2025-11-25, URL Elicitation Required Error) and
+    /// the client can be asked for that. The call has not been executed, so its retry is sent to the server.
+    pub(super) fn wants_urls_opened(&mut self, id: &Id, call: &Call, answer: &Message, now: Instant) -> bool {
+        let pages = translate::required_urls(answer);
+        let asks = self.seat(call.upstream).is_some_and(|seat| seat.sort.opens_urls()) && call.method.may_ask();
+        if !asks || pages.is_empty() || pages.len() > MOST_QUESTIONS || self.parked.len() >= self.config.most_parked {
+            return false;
+        }
+        let mut parked = Parked::new(call.clone(), now + self.config.park_for);
+        pages.iter().for_each(|page| parked.add(None, page));
+        parked.refusal = Some(answer.clone());
+        let number = self.seal.next_number();
+        self.parked.insert(number, parked);
+        self.ask(number, id);
+        true
     }
 
     /// Answers a request of the client's with what is to be asked.
@@ -93,17 +116,21 @@ impl OldServer {
     }
 
     /// The server asks more while the client is busy with the first question: the retry will hear of it.
-    pub(super) fn ask_more(&mut self, number: u64, question_id: &Id, question: &Message) {
-        if let Some(parked) = self.parked.get_mut(&number).filter(|parked| parked.questions.len() < MOST_QUESTIONS) {
-            parked.add(question_id, question);
+    pub(super) fn ask_more(&mut self, number: u64, question_id: &Id, question: &Message, now: Instant) {
+        let Some(parked) = self.parked.get_mut(&number) else { return };
+        if parked.questions.len() < MOST_QUESTIONS {
+            return parked.add(Some(question_id), question);
         }
+        let upstream = parked.call.upstream;
+        let fault = Fault::Upstream(format!("too many questions: {MOST_QUESTIONS} are with the client already"));
+        self.answer_server(upstream, fault.to_message(Some(question_id)), now);
     }
 
     /// The server does not want to know any more.
-    pub(super) fn question_withdrawn(&mut self, notification: &Message) {
+    pub(super) fn question_withdrawn(&mut self, upstream: Upstream, notification: &Message) {
         let Some(id) = meta::cancelled_request(notification) else { return };
-        for parked in self.parked.values_mut() {
-            parked.questions.retain(|_, question| question.id != id);
+        for parked in self.parked.values_mut().filter(|parked| parked.call.upstream == upstream) {
+            parked.questions.retain(|_, question| question.id.as_ref() != Some(&id));
         }
     }
 
@@ -122,10 +149,15 @@ impl OldServer {
         let Some(parked) = self.parked.get_mut(&number) else { return };
         parked.until = now + self.config.park_for;
         if let Some(answer) = parked.answer.take() {
+            let (upstream, questions) = (parked.call.upstream, std::mem::take(&mut parked.questions));
             self.parked.remove(&number);
             self.tell(id, answer.with_id(id));
+            self.leave_unanswered(upstream, questions, now);
+        } else if parked.questions.is_empty() && parked.refusal.is_some() {
+            self.parked.remove(&number);
+            self.place(request.clone(), now);
         } else if parked.questions.is_empty() {
-            self.unpark(number, id, request);
+            self.unpark(number, id, request, now);
         } else {
             self.ask(number, id);
         }
@@ -138,19 +170,29 @@ impl OldServer {
         let responses = params.object("inputResponses").unwrap_or_default();
         let Some(parked) = self.parked.get_mut(&number) else { return Vec::new() };
         let upstream = parked.call.upstream;
-        let mut answers = Vec::new();
+        let (mut answers, mut opened) = (Vec::new(), true);
         parked.questions.retain(|key, question| match responses.get(key) {
             Some(response) => {
-                answers.push((upstream, Message::result(&question.id, response)));
+                match &question.id {
+                    Some(id) => answers.push((upstream, Message::result(id, response))),
+                    None => {
+                        opened &= Object::parse(response).and_then(|r| r.string("action")).as_deref() == Some("accept")
+                    }
+                }
                 false
             }
             None => true,
         });
+        if !opened {
+            // The server would only refuse it again.
+            parked.answer = parked.refusal.take();
+        }
         answers
     }
 
-    fn unpark(&mut self, number: u64, id: &Id, request: &Message) {
+    fn unpark(&mut self, number: u64, id: &Id, request: &Message, now: Instant) {
         let Some(Parked { mut call, .. }) = self.parked.remove(&number) else { return };
+        call.log_level = self.want_logs(call.upstream, request, now);
         call.client_token = meta::progress_token(request);
         if let Some(seat) = self.seat(call.upstream) {
             seat.under_way.insert(call.id.clone(), Whose::Call(id.clone()));
@@ -164,17 +206,23 @@ impl OldServer {
             self.parked.iter().filter(|(_, parked)| parked.until <= now).map(|(number, _)| *number).collect();
         for number in late {
             let Some(parked) = self.parked.remove(&number) else { continue };
-            for question in parked.questions.into_values() {
-                let answer = if question.method == method::ELICITATION_CREATE {
-                    Message::result(&question.id, r#"{"action":"cancel"}"#)
-                } else {
-                    Fault::Upstream("the client did not come back with an answer".into()).to_message(Some(&question.id))
-                };
-                self.answer_server(parked.call.upstream, answer, now);
-            }
-            if parked.answer.is_none() {
+            self.leave_unanswered(parked.call.upstream, parked.questions, now);
+            if parked.answer.is_none() && parked.refusal.is_none() {
                 self.cancel_upstream(&parked.call, now);
             }
+        }
+    }
+
+    /// Tells the server that nobody will answer these.
+    fn leave_unanswered(&mut self, upstream: Upstream, questions: BTreeMap<String, Question>, now: Instant) {
+        for Question { id, method, .. } in questions.into_values() {
+            let Some(id) = id else { continue };
+            let answer = if method == method::ELICITATION_CREATE {
+                Message::result(&id, r#"{"action":"cancel"}"#)
+            } else {
+                Fault::Upstream("the client did not come back with an answer".into()).to_message(Some(&id))
+            };
+            self.answer_server(upstream, answer, now);
         }
     }
 }

@@ -1,14 +1,15 @@
 //! Sessions with the server: who gets which, when one is opened, and when it is given back.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
-use super::OldServer;
+use super::listens::Subscription;
+use super::{OldServer, Waiting};
 use crate::conversation::{Effect, Upstream};
 use crate::era::translate;
 use crate::method::{self, Method};
-use crate::session::legacy::{Effect as RelayEffect, Session as Relay};
-use crate::{Fault, Id, Kind, Message, Object, meta};
+use crate::session::legacy::{Effect as RelayEffect, Phase, Session as Relay};
+use crate::{Id, Kind, Message, Object, meta};
 
 /// How long a session that nobody uses is kept: one of several for the same client, and the last one.
 const SPARE_IDLE: Duration = Duration::from_secs(30);
@@ -31,9 +32,31 @@ impl Sort {
     }
 
     /// Whether the server may ask this client anything.
-    fn answers_questions(&self) -> bool {
+    pub(super) fn answers_questions(&self) -> bool {
         let capabilities = Object::parse(&self.capabilities).unwrap_or_default();
         ["elicitation", "sampling", "roots"].iter().any(|name| capabilities.get(name).is_some())
+    }
+
+    /// Whether the server may ask this client this. An `elicitation` without modes is one of forms alone.
+    pub(super) fn answers(&self, question: &Message) -> bool {
+        let capabilities = Object::parse(&self.capabilities).unwrap_or_default();
+        match question.method().map(|method| &**method) {
+            Some(method::ROOTS_LIST) => capabilities.get("roots").is_some(),
+            Some(method::SAMPLING_CREATE_MESSAGE) => capabilities.get("sampling").is_some(),
+            Some(method::ELICITATION_CREATE) => {
+                let mode = question.payload().and_then(Object::parse).and_then(|params| params.string("mode"));
+                match mode.as_deref() {
+                    Some("url") => self.opens_urls(),
+                    _ => capabilities.get("elicitation").is_some(),
+                }
+            }
+            _ => false,
+        }
+    }
+
+    pub(super) fn opens_urls(&self) -> bool {
+        let capabilities = Object::parse(&self.capabilities).unwrap_or_default();
+        capabilities.object("elicitation").is_some_and(|modes| modes.get("url").is_some())
     }
 }
 
@@ -44,8 +67,8 @@ pub(super) enum Whose {
     Call(Id),
     /// Of a call that waits for input.
     Parked(u64),
-    /// Ours, for a listen: a subscription to a resource.
-    Subscribe { listen: Id, uri: String },
+    /// Ours, for listens: a subscription to a resource.
+    Subscribe { uri: String },
     /// Ours; the answer is not waited for.
     Nobody,
 }
@@ -64,8 +87,11 @@ pub(crate) struct Seat {
     backlog: VecDeque<Message>,
     pub(super) under_way: HashMap<Id, Whose>,
     pub(super) log_level: Option<String>,
-    /// How many listens want to hear of each resource.
-    pub(super) subscriptions: BTreeMap<String, usize>,
+    /// Calls that the server was told to leave off and may still ask something for, which nobody could tell from a
+    /// question for another call.
+    pub(super) left_off: HashSet<Id>,
+    /// The resources that listens want to hear of.
+    pub(super) subscriptions: BTreeMap<String, Subscription>,
     used: Instant,
 }
 
@@ -81,6 +107,7 @@ impl Seat {
             backlog: VecDeque::new(),
             under_way: HashMap::new(),
             log_level: None,
+            left_off: HashSet::new(),
             subscriptions: BTreeMap::new(),
             used: now,
         }
@@ -122,9 +149,9 @@ impl Seat {
         }
     }
 
-    fn is_unused(&self) -> bool {
-        let busy = self.under_way.values().any(|whose| *whose != Whose::Nobody);
-        !busy && self.backlog.is_empty() && self.subscriptions.is_empty()
+    /// Whether a request of somebody's is with the server, or is to be.
+    fn is_busy(&self) -> bool {
+        !self.backlog.is_empty() || self.under_way.values().any(|whose| *whose != Whose::Nobody)
     }
 }
 
@@ -154,17 +181,25 @@ impl OldServer {
     /// Gives a request to a session, opens one for it, or lets it wait for one.
     pub(super) fn place(&mut self, request: Message, now: Instant) {
         let sort = Sort::of(&request);
+        if let Err((request, sort)) = self.try_to_place(request, sort, now) {
+            let until = now + self.config.relay.wait;
+            self.waiting.push_back(Waiting { request, sort, until });
+        }
+    }
+
+    fn try_to_place(&mut self, request: Message, sort: Sort, now: Instant) -> Result<(), (Message, Sort)> {
         let alone = self.needs_seat_alone(&request, &sort);
         let free = |seat: &&Seat| seat.sort == sort && (!alone || !self.is_taken(seat));
         if let Some(upstream) = self.seats.iter().find(free).map(|seat| seat.upstream) {
-            return self.give(upstream, request, now);
+            self.give(upstream, request, now);
+            return Ok(());
         }
         if self.seats.len() >= self.config.most_sessions && !self.make_room() {
-            let until = now + self.config.relay.wait;
-            return self.waiting.push_back((request, until));
+            return Err((request, sort));
         }
         let upstream = self.open(sort, now);
         self.give(upstream, request, now);
+        Ok(())
     }
 
     /// A question that comes without saying for which call must find only one that it can be for.
@@ -174,7 +209,7 @@ impl OldServer {
 
     fn is_taken(&self, seat: &Seat) -> bool {
         let waits = seat.backlog.iter().any(|message| message.method().is_some_and(Method::may_ask));
-        waits || seat.under_way.values().any(|whose| self.may_be_asked(whose))
+        waits || !seat.left_off.is_empty() || seat.under_way.values().any(|whose| self.may_be_asked(whose))
     }
 
     pub(super) fn may_be_asked(&self, whose: &Whose) -> bool {
@@ -214,6 +249,13 @@ impl OldServer {
                 RelayEffect::ToClient(packet) => self.heard(upstream, packet, now),
             }
         }
+        let is_lost =
+            |seat: &Seat| seat.initialized.is_some() && seat.relay.phase() == Phase::Closed && !seat.is_busy();
+        if self.seat(upstream).is_some_and(|seat| is_lost(seat)) {
+            // It had a session, lost it, and gets no new one.
+            self.refused = true;
+            self.drop_seat(upstream, "the server refused a session");
+        }
     }
 
     /// Whether this is the answer to the `initialize` of that session; then it is seen to.
@@ -234,6 +276,7 @@ impl OldServer {
         seat.initialized = Some(result.payload().unwrap_or("{}").to_owned());
         seat.used = now;
         let backlog = seat.take_backlog();
+        (self.proven, self.refused) = (true, false);
         let initialized = Message::notification(method::INITIALIZED, None);
         self.on_relay(upstream, now, |relay| relay.handle_client(initialized, now));
         for request in backlog {
@@ -244,9 +287,15 @@ impl OldServer {
     fn refused(&mut self, upstream: Upstream, error: &Message, now: Instant) {
         self.refused = true;
         let Some(seat) = self.seat(upstream) else { return };
-        for request in seat.take_backlog() {
-            if let Some(id) = request.id() {
-                self.tell(id, error.with_id(id));
+        let backlog = seat.take_backlog();
+        if self.config.on_trust && !self.proven {
+            self.unserved.extend(backlog);
+            self.unserved.extend(std::mem::take(&mut self.waiting).into_iter().map(|waiting| waiting.request));
+        } else {
+            for request in backlog {
+                if let Some(id) = request.id() {
+                    self.tell(id, error.with_id(id));
+                }
             }
         }
         self.drop_seat(upstream, "the server refused a session");
@@ -269,18 +318,25 @@ impl OldServer {
 
     /// Gives up a session that nobody uses, for one that somebody needs.
     fn make_room(&mut self) -> bool {
-        let unused = self.seats.iter().filter(|seat| seat.is_unused()).min_by_key(|seat| seat.used);
+        let unused = self.seats.iter().filter(|seat| self.is_spare(seat)).min_by_key(|seat| seat.used);
         let Some(upstream) = unused.map(|seat| seat.upstream) else { return false };
         self.drop_seat(upstream, "");
         true
     }
 
+    /// Whether a session serves nobody at the moment.
+    fn is_spare(&self, seat: &Seat) -> bool {
+        !seat.is_busy() && !self.listens.values().any(|listen| listen.upstream == seat.upstream)
+    }
+
     /// When a session has been of no use for long enough.
     pub(super) fn retires_at(&self, seat: &Seat) -> Option<Instant> {
-        if !seat.is_unused() || self.seats.len() == 1 {
+        let is_tainted = !seat.left_off.is_empty();
+        if !self.is_spare(seat) || (self.seats.len() == 1 && !is_tainted) {
             return None;
         }
-        let is_spare = self.seats.iter().any(|other| other.upstream != seat.upstream && other.sort == seat.sort);
+        let is_spare =
+            is_tainted || self.seats.iter().any(|other| other.upstream != seat.upstream && other.sort == seat.sort);
         Some(seat.used + if is_spare { SPARE_IDLE } else { LAST_IDLE })
     }
 
@@ -289,7 +345,7 @@ impl OldServer {
             .seats
             .iter()
             .filter(|seat| self.retires_at(seat).is_some_and(|at| at <= now))
-            .max_by_key(|seat| seat.upstream)
+            .max_by_key(|seat| (!seat.left_off.is_empty(), seat.upstream))
             .map(|seat| seat.upstream)
         {
             self.drop_seat(upstream, "");
@@ -298,23 +354,24 @@ impl OldServer {
 
     /// Somebody may have made room for those that wait.
     pub(super) fn seat_waiting(&mut self, now: Instant) {
-        for (request, until) in std::mem::take(&mut self.waiting) {
+        let mut kept: VecDeque<Waiting> = VecDeque::new();
+        for waiting in std::mem::take(&mut self.waiting) {
+            let Waiting { request, sort, until } = waiting;
             if until <= now {
                 let most = self.config.most_sessions;
-                let fault = Fault::Upstream(format!("all {most} sessions with the server are taken"));
-                if let Some(id) = request.id() {
-                    self.tell(id, fault.to_message(Some(id)));
-                }
+                self.refuse(&request, &format!("all {most} sessions with the server are taken"));
                 continue;
             }
-            let waited = self.waiting.len();
-            self.place(request, now);
-            if self.waiting.len() > waited
-                && let Some(last) = self.waiting.back_mut()
-            {
-                last.1 = until;
+            // Where one of a sort finds no room, the next finds none, either.
+            let hopeless =
+                kept.back().is_some_and(|last| last.sort == sort && last.request.method() == request.method());
+            let placed = if hopeless { Err((request, sort)) } else { self.try_to_place(request, sort, now) };
+            if let Err((request, sort)) = placed {
+                kept.push_back(Waiting { request, sort, until });
             }
         }
+        kept.append(&mut self.waiting);
+        self.waiting = kept;
     }
 
     pub(super) fn touch(&mut self, upstream: Upstream, now: Instant) {

@@ -29,16 +29,27 @@ impl Session {
         }
         let Some(id) = meta::subscription_id(&packet.message) else { return false };
         self.backoff.reset();
-        let Some(owed) = self.owed.entry(&id).filter(|owed| owed.repeated) else { return false };
-        owed.repeated = false;
+        let Some(owed) = self.owed.entry(&id).filter(|owed| owed.listens()) else { return false };
+        let again = std::mem::take(&mut owed.repeated);
+        // It may have been cut off before its client heard of the first.
+        if !std::mem::replace(&mut owed.acknowledged, true) || !again {
+            return false;
+        }
         let honoured = packet.message.payload().and_then(crate::Object::parse);
         let honoured = honoured.as_ref().and_then(|params| params.object("notifications")).unwrap_or_default();
         for (kind, notification) in LIST_CHANGES {
             if honoured.get(kind) == Some("true") {
-                let params = format!(r#"{{"_meta":{{"{}":{id}}}}}"#, meta::key::SUBSCRIPTION_ID);
-                let message = Message::notification(notification, Some(&params));
+                let message = crate::era::subscribed(&Message::notification(notification, None), &id);
                 self.effects.push_back(Effect::ToClient(Packet { lane: Lane::Request(id.clone()), message }));
             }
+        }
+        let uris =
+            honoured.get("resourceSubscriptions").and_then(|uris| serde_json::from_str::<Vec<String>>(uris).ok());
+        for uri in uris.unwrap_or_default() {
+            let params = serde_json::json!({"uri": uri}).to_string();
+            let message = Message::notification(method::RESOURCES_UPDATED, Some(&params));
+            let message = crate::era::subscribed(&message, &id);
+            self.effects.push_back(Effect::ToClient(Packet { lane: Lane::Request(id.clone()), message }));
         }
         true
     }

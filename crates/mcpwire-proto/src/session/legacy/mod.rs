@@ -52,7 +52,7 @@ pub struct Config {
     pub max_in_flight: usize,
     /// Whether to find out to which request a message of the server belongs where its transport cannot tell.
     pub attribute: bool,
-    /// For the jitter between tries.
+    /// For the jitter between tries, and to tell our requests from those of other bridges on the way.
     pub seed: u64,
 }
 
@@ -142,6 +142,8 @@ struct Owed {
     repeated: bool,
     /// It was sent a second time because its session was lost.
     reopened: bool,
+    /// The client has heard that it is listening.
+    acknowledged: bool,
     /// When to give up waiting for an unreachable server.
     give_up: Option<Instant>,
     /// When to give up on a silent server.
@@ -232,6 +234,18 @@ impl Session {
         self.owed.iter().filter(|(_, owed)| owed.to == Creditor::Client && !owed.listens()).count()
     }
 
+    /// How much is remembered of what is under way; listens are not counted.
+    pub fn load(&self) -> usize {
+        let lost = self.asked.values().filter(|asked| asked.generation != self.generation).count();
+        let owed = self.owed.iter().filter(|(_, owed)| !owed.listens()).count();
+        owed + self.asked.len() - lost + self.held.iter().filter(|held| !held.is(method::LISTEN)).count()
+    }
+
+    /// Whether nothing is under way, not even a listen.
+    pub fn is_idle(&self) -> bool {
+        self.owed.is_empty()
+    }
+
     pub fn handle_client(&mut self, message: Message, now: Instant) {
         match message.kind() {
             Kind::Request { id, method } => {
@@ -250,11 +264,17 @@ impl Session {
                 self.forward(message, now);
             }
             Kind::Result { id } | Kind::Error { id: Some(id) } => match self.asked.remove(id) {
-                Some(asked) if asked.generation == self.generation => self.tell_server(message.with_id(&asked.id)),
+                Some(asked) if self.is_current(&asked) => self.tell_server(message.with_id(&asked.id)),
                 _ => tracing::debug!(target: "bridge", "dropped the client's {message}: nobody waits for it"),
             },
             Kind::Error { id: None } => tracing::warn!(target: "bridge", "the client reports an error of no request"),
         }
+    }
+
+    /// Whether the server that asked is still there.
+    fn is_current(&self, asked: &Asked) -> bool {
+        let is_lost = matches!(self.state, State::Waiting { then: Then::Reopen, .. });
+        asked.generation == self.generation && !is_lost
     }
 
     /// Several messages in one array: version 2025-03-26 has this, the others do not.
@@ -398,7 +418,7 @@ impl Session {
     fn fresh_id(&mut self) -> Id {
         loop {
             self.next_id += 1;
-            let id = Id::from(format!("mcpwire-{}", self.next_id).as_str());
+            let id = Id::of_our_own("", self.config.seed, self.next_id);
             if !self.owed.contains(&id) && !self.asked.contains_key(&id) {
                 return id;
             }
@@ -456,6 +476,7 @@ impl Owed {
             held: false,
             repeated: false,
             reopened: false,
+            acknowledged: false,
             give_up: None,
             deadline: None,
         }

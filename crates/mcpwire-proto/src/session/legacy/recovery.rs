@@ -18,6 +18,10 @@ impl Session {
             return self.request_failed(id, failure, now);
         }
         match failure {
+            // Who was to have it may be the session before: the new one is not given up for that.
+            Failure::SessionLost(why) if self.fruitless => {
+                tracing::debug!(target: "bridge", "{message} was for a session that is gone: {why}");
+            }
             Failure::SessionLost(why) => {
                 tracing::info!(target: "bridge", "{message} found the session gone: {why}");
                 self.lose_session(&why, now);

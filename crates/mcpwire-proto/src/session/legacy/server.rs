@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use super::{Asked, Creditor, Effect, MOST_ASKED, Owed, Session};
-use crate::{Fault, Id, Kind, Lane, Message, Packet, method};
+use super::{Asked, Creditor, Effect, MOST_ASKED, Owed, Session, State};
+use crate::{Fault, Id, Kind, Lane, Message, Packet, meta, method};
 
 impl Session {
     pub fn handle_server(&mut self, mut packet: Packet, now: Instant) {
@@ -19,6 +19,10 @@ impl Session {
                 self.ask_client(id, packet);
             }
             Kind::Notification { .. } if self.takes_acknowledgement(&packet) => {}
+            Kind::Notification { method } if *method == method::CANCELLED => {
+                let packet = self.take_question_back(packet);
+                self.effects.push_back(Effect::ToClient(packet));
+            }
             Kind::Notification { .. } => self.effects.push_back(Effect::ToClient(packet)),
             Kind::Result { id } | Kind::Error { id: Some(id) } => match self.owed.settle(&id.clone()) {
                 Some((id, owed)) => self.answer(id, owed, packet, now),
@@ -78,11 +82,28 @@ impl Session {
             let fault = Fault::Upstream(format!("too many requests: {MOST_ASKED} are with the client already"));
             return self.tell_server(fault.to_message(Some(&id)));
         }
+        let reopening = matches!(self.state, State::Opening) && self.memory.version.is_some();
+        if reopening && !packet.message.is(method::PING) {
+            // Nobody asks before its session is open: this is of the one before, which cannot be answered.
+            return tracing::debug!(target: "bridge", "dropped the server's {}: its session is gone", packet.message);
+        }
         let generation = self.generation;
         let visible = if self.asked.contains_key(&id) { self.fresh_id() } else { id.clone() };
         let message = if visible.as_json() == id.as_json() { packet.message } else { packet.message.with_id(&visible) };
         self.asked.insert(visible, Asked { id, generation });
         self.effects.push_back(Effect::ToClient(Packet { lane: packet.lane, message }));
+    }
+
+    /// The server does not want to know any more: the client is told so by the id that it knows, and owes no answer.
+    fn take_question_back(&mut self, packet: Packet) -> Packet {
+        let Some(id) = meta::cancelled_request(&packet.message) else { return packet };
+        let is_it = |asked: &Asked| asked.id == id && asked.generation == self.generation;
+        let Some(visible) = self.asked.iter().find(|(_, asked)| is_it(asked)).map(|(visible, _)| visible.clone())
+        else {
+            return packet;
+        };
+        self.asked.remove(&visible);
+        Packet { lane: packet.lane, message: meta::with_cancelled_request(&packet.message, &visible) }
     }
 
     fn postpone_deadline(&mut self, id: &Id, now: Instant) {

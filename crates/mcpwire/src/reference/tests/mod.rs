@@ -8,8 +8,6 @@ mod fixtures;
 mod listening;
 mod lists;
 mod rounds;
-#[path = "../../../../mcpwire-proto/tests/schema/check.rs"]
-mod schema;
 mod stateless;
 
 use std::collections::HashMap;
@@ -22,6 +20,7 @@ use tokio::time::timeout;
 
 use super::{Shared, serve};
 use crate::link::{Event, Link};
+use crate::schema;
 
 /// Longer than any test takes; a server that does not answer fails the test instead of hanging it.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -68,6 +68,14 @@ impl Outbox {
         Ok(())
     }
 
+    /// The next packet for the same server; `None` when the link was dropped.
+    pub(in crate::transport) async fn next(&mut self) -> Option<Packet> {
+        let packet = self.packets.recv().await?;
+        log(TO_SERVER, &packet.message);
+        self.in_session |= packet.message.is(method::INITIALIZE);
+        Some(packet)
+    }
+
     /// Tells that a message did not get through.
     pub(in crate::transport) async fn failed(&self, message: Message, failure: Failure) {
         let _ = self.events.send(Event::Failed { message, failure }).await;

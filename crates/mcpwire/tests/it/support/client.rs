@@ -15,11 +15,22 @@ pub struct Client {
     /// What has come and was not asked for yet, oldest first.
     inbox: VecDeque<Value>,
     next_id: u64,
+    /// Added to the parameters of every request: what a client of the stateless era says of itself.
+    meta: Option<Value>,
 }
 
 impl Client {
     pub fn new((link, goodbye): (Link, JoinHandle<()>)) -> Client {
-        Client { link, goodbye, inbox: VecDeque::new(), next_id: 0 }
+        Client { link, goodbye, inbox: VecDeque::new(), next_id: 0, meta: None }
+    }
+
+    /// A client of the stateless era, which needs no handshake.
+    pub fn stateless(connection: (Link, JoinHandle<()>), version: &str) -> Client {
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": version,
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        Client { meta: Some(meta), ..Client::new(connection) }
     }
 
     /// Opens a session, which must be of the version that is asked for.
@@ -46,7 +57,10 @@ impl Client {
     }
 
     /// Sends a request and gives its id. All clients count from 1.
-    pub async fn request(&mut self, method: &str, params: Value) -> u64 {
+    pub async fn request(&mut self, method: &str, mut params: Value) -> u64 {
+        if let Some(meta) = &self.meta {
+            params["_meta"] = meta.clone();
+        }
         self.next_id += 1;
         self.send(json!({"jsonrpc": "2.0", "id": self.next_id, "method": method, "params": params})).await;
         self.next_id
@@ -107,6 +121,13 @@ impl Client {
         let answer = self.response(id).await;
         let text = answer["error"]["message"].as_str();
         text.unwrap_or_else(|| panic!("expected an error, came {answer}")).to_owned()
+    }
+
+    /// The error that a request is answered with.
+    pub async fn refusal(&mut self, id: u64) -> Value {
+        let mut answer = self.response(id).await;
+        assert!(answer.get("error").is_some(), "expected an error, came {answer}");
+        answer["error"].take()
     }
 
     async fn response(&mut self, id: u64) -> Value {

@@ -1,12 +1,14 @@
 //! Ways to reach a front: links made by our own transports.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use http::HeaderMap;
 use mcpwire::link::Link;
 use mcpwire::transport::child::{self, Closing};
 use mcpwire::transport::http::client::{self, Tls, Transport};
-use mcpwire::transport::unix;
+use mcpwire::transport::quic::certs::Certs;
+use mcpwire::transport::{quic, unix};
 use mcpwire_proto::frame::DEFAULT_LIMIT;
 use tokio::task::JoinHandle;
 
@@ -37,6 +39,20 @@ pub fn sse(url: &str) -> (Link, JoinHandle<()>) {
 /// The socket at this path.
 pub fn unix(path: &str) -> (Link, JoinHandle<()>) {
     unix::connect(path.into(), DEFAULT_LIMIT)
+}
+
+/// MCP over QUIC, with certificates of this folder.
+pub fn quic_mcp(address: SocketAddr, certs: &str) -> (Link, JoinHandle<()>) {
+    let identity = Certs::new(certs).identity("transport.stdio-client").expect("certificates");
+    let address = quic::Address { host: address.ip().to_string(), port: address.port() };
+    let options = quic::TargetOptions { address, identity, max_message: DEFAULT_LIMIT };
+    quic::connect_mcp(options).expect("sound settings")
+}
+
+/// Where a front says on stderr that it listens.
+pub fn quic_address(stderr: &str) -> SocketAddr {
+    let (_, rest) = stderr.split_once("listening on quic://").expect("an address");
+    rest.split_whitespace().next().and_then(|address| address.parse().ok()).expect("an address")
 }
 
 fn dial(url: &str, transport: Transport) -> (Link, JoinHandle<()>) {

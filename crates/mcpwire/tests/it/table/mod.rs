@@ -26,6 +26,8 @@ enum Front {
     Sse,
     /// `expose --unix`.
     Unix,
+    /// `expose --quic`, asked by MCP over QUIC.
+    Quic,
 }
 
 /// Where the reference server is.
@@ -37,6 +39,8 @@ enum Target {
     Sse,
     /// A Unix socket.
     Unix,
+    /// MCP over QUIC.
+    Quic,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -62,12 +66,12 @@ impl Case {
             // The transport came with this version. Its servers are asked by older clients through other fronts.
             Front::Streamable => *version >= V2025_03_26,
             // HTTP+SSE is of 2024-11-05, but newer versions are spoken over it to this day.
-            Front::Connect | Front::Sse | Front::Unix => true,
+            Front::Connect | Front::Sse | Front::Unix | Front::Quic => true,
         });
         let shared: &[bool] = match front {
             // It has one client.
             Front::Connect => &[false],
-            Front::Streamable | Front::Sse | Front::Unix => &[false, true],
+            Front::Streamable | Front::Sse | Front::Unix | Front::Quic => &[false, true],
         };
         let with = |version| shared.iter().map(move |&shared| Case { front, target, version, shared });
         versions.flat_map(with).collect()
@@ -142,4 +146,13 @@ table! {
     unix_to_streamable: Unix to Streamable;
     unix_to_sse: Unix to Sse;
     unix_to_unix: Unix to Unix;
+    connect_to_quic: Connect to Quic;
+    streamable_to_quic: Streamable to Quic;
+    sse_to_quic: Sse to Quic;
+    unix_to_quic: Unix to Quic;
+    quic_to_child: Quic to Child;
+    quic_to_streamable: Quic to Streamable;
+    quic_to_sse: Quic to Sse;
+    quic_to_unix: Quic to Unix;
+    quic_to_quic: Quic to Quic;
 }

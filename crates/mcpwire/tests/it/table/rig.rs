@@ -1,5 +1,7 @@
 //! A case set up: the processes it takes, and the client that asks.
 
+use std::net::SocketAddr;
+
 use super::{Case, Front, Target};
 use crate::support::client::Client;
 use crate::support::process::Mcpwire;
@@ -22,32 +24,38 @@ struct Server {
     process: Mcpwire,
     /// Where it listens: 127.0.0.1 and a port, or a path.
     address: String,
-    unix: bool,
+    /// The arguments before the address.
+    listen: Vec<String>,
 }
 
 impl Server {
     async fn start(target: Target, scratch: &Scratch) -> Option<Server> {
-        let (address, unix) = match target {
+        let certs = scratch.file("certs");
+        let (listen, address): (&[&str], _) = match target {
             Target::Child => return None,
-            Target::Streamable | Target::Sse => ("127.0.0.1:0".to_owned(), false),
-            Target::Unix => (scratch.file("server"), true),
+            Target::Streamable | Target::Sse => (&["--sse", "--http"], "127.0.0.1:0".to_owned()),
+            Target::Unix => (&["--unix"], scratch.file("server")),
+            Target::Quic => (&["--certs-dir", &certs, "--quic"], "127.0.0.1:0".to_owned()),
         };
-        let (process, address) = Server::run(&address, unix).await;
-        Some(Server { process, address, unix })
+        let listen: Vec<String> = listen.iter().map(ToString::to_string).collect();
+        let (process, address) = Server::run(&listen, &address).await;
+        Some(Server { process, address, listen })
     }
 
-    async fn run(address: &str, unix: bool) -> (Mcpwire, String) {
-        let args: &[&str] = if unix { &["--unix", address] } else { &["--sse", "--http", address] };
-        let mut process = Mcpwire::start(&[&["reference"], args].concat());
+    async fn run(listen: &[String], address: &str) -> (Mcpwire, String) {
+        let listen = listen.iter().map(String::as_str);
+        let args: Vec<&str> = ["reference"].into_iter().chain(listen).chain([address]).collect();
+        let mut process = Mcpwire::start(&args);
         let url = process.line().await.expect("where it listens");
-        let address = url.trim_start_matches("http://").trim_start_matches("unix:").trim_end_matches("/mcp").to_owned();
+        let address = ["http://", "unix:", "quic+mcp://"].into_iter().find_map(|scheme| url.strip_prefix(scheme));
+        let address = address.expect("a known scheme").trim_end_matches("/mcp").to_owned();
         (process, address)
     }
 
     /// Starts it again where it was, after it was killed.
     async fn restart(&mut self) {
         self.process.wait().await;
-        (self.process, _) = Server::run(&self.address, self.unix).await;
+        (self.process, _) = Server::run(&self.listen, &self.address).await;
     }
 }
 
@@ -55,7 +63,7 @@ impl Rig {
     pub(super) async fn start(case: Case) -> Rig {
         let scratch = Scratch::new();
         let server = Server::start(case.target, &scratch).await;
-        let target = target(case.target, server.as_ref());
+        let target = target(case.target, server.as_ref(), &scratch);
         let (front, reach) = open_front(case, &target, &scratch).await;
         let bystander = match case.shared {
             true => Some(Client::open(reach.connect(), case.version).await),
@@ -95,13 +103,15 @@ impl Rig {
 
 /// Starts the front, if it is not the client that does.
 async fn open_front(case: Case, target: &[String], scratch: &Scratch) -> (Option<Mcpwire>, Reach) {
-    let socket = scratch.file("front");
+    let (socket, certs) = (scratch.file("front"), scratch.file("certs"));
     let listen: &[&str] = match case.front {
         Front::Connect => {
             return (None, Reach::Stdio(["connect".to_owned()].into_iter().chain(target.iter().cloned()).collect()));
         }
         Front::Streamable | Front::Sse => &["--http", "127.0.0.1:0", "--print-url"],
         Front::Unix => &["--unix", &socket],
+        Front::Quic if case.target == Target::Quic => &["--quic", "127.0.0.1:0"],
+        Front::Quic => &["--quic", "127.0.0.1:0", "--certs-dir", &certs],
     };
     let share: &[&str] = if case.shared { &["--share"] } else { &[] };
     let target: Vec<&str> = target.iter().map(String::as_str).collect();
@@ -111,6 +121,10 @@ async fn open_front(case: Case, target: &[String], scratch: &Scratch) -> (Option
             front.logged("listening on unix:").await;
             Reach::Unix(socket)
         }
+        Front::Quic => {
+            front.logged("listening on quic://").await;
+            Reach::Quic { address: reach::quic_address(&front.stderr()), certs }
+        }
         Front::Sse => Reach::Sse(front.line().await.expect("the URL").replace("/mcp", "/sse")),
         _ => Reach::Http(front.line().await.expect("the URL")),
     };
@@ -118,13 +132,14 @@ async fn open_front(case: Case, target: &[String], scratch: &Scratch) -> (Option
 }
 
 /// The arguments that name a target.
-fn target(target: Target, server: Option<&Server>) -> Vec<String> {
+fn target(target: Target, server: Option<&Server>, scratch: &Scratch) -> Vec<String> {
     let address = server.map(|server| server.address.as_str()).unwrap_or_default();
     match target {
         Target::Child => ["--", reach::MCPWIRE, "reference", "--stdio"].map(str::to_owned).to_vec(),
         Target::Streamable => vec![format!("http://{address}/mcp")],
         Target::Sse => vec!["--transport".to_owned(), "sse".to_owned(), format!("http://{address}/sse")],
         Target::Unix => vec![format!("unix:{address}")],
+        Target::Quic => vec!["--certs-dir".to_owned(), scratch.file("certs"), format!("quic+mcp://{address}")],
     }
 }
 
@@ -135,6 +150,10 @@ enum Reach {
     Http(String),
     Sse(String),
     Unix(String),
+    Quic {
+        address: SocketAddr,
+        certs: String,
+    },
 }
 
 impl Reach {
@@ -144,6 +163,7 @@ impl Reach {
             Reach::Http(url) => reach::http(url),
             Reach::Sse(url) => reach::sse(url),
             Reach::Unix(path) => reach::unix(path),
+            Reach::Quic { address, certs } => reach::quic_mcp(*address, certs),
         }
     }
 }
