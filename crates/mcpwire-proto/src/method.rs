@@ -67,6 +67,9 @@ const KNOWN: [&str; 29] = [
     ACKNOWLEDGED,
 ];
 
+/// The levels of log messages, from the least to the most severe.
+pub const LOG_LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
+
 /// A method name. Known names cost no allocation; unknown ones are carried as they came.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Method(Cow<'static, str>);

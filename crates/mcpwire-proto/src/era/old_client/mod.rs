@@ -289,15 +289,14 @@ impl OldClient {
     }
 
     fn set_level(&mut self, id: &Id, request: &Message) {
-        const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
         let level = request.payload().and_then(Object::parse).and_then(|params| params.string("level"));
-        match level.filter(|level| LEVELS.contains(&level.as_str())) {
+        match level.filter(|level| method::LOG_LEVELS.contains(&level.as_str())) {
             Some(level) => {
                 self.log_level = Some(level);
                 self.tell_client(Message::result(id, "{}"));
             }
             None => {
-                let fault = Fault::Params(format!("expected level to be one of {}", LEVELS.join(", ")));
+                let fault = Fault::Params(format!("expected level to be one of {}", method::LOG_LEVELS.join(", ")));
                 self.tell_client(fault.to_message(Some(id)));
             }
         }

@@ -6,12 +6,9 @@ use super::OldServer;
 use super::seats::Whose;
 use crate::conversation::Upstream;
 use crate::era::translate;
-use crate::method::{self, Method};
+use crate::method::{self, LOG_LEVELS, Method};
 use crate::version::ALL;
 use crate::{Fault, Id, Kind, Lane, Message, Object, Packet, meta};
-
-/// The levels of log messages, from the least to the most severe.
-const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
 
 /// A request of the client's that is with the server.
 #[derive(Debug, Clone)]
@@ -74,10 +71,10 @@ impl OldServer {
     /// severe level that it wants itself.
     pub(super) fn want_logs(&mut self, upstream: Upstream, request: &Message, now: Instant) -> Option<usize> {
         let level = meta::declared(request).and_then(|declared| declared.log_level)?;
-        let wanted = LEVELS.iter().position(|known| *known == level)?;
+        let wanted = LOG_LEVELS.iter().position(|known| *known == level)?;
         let others = self.calls.values().filter(|call| call.upstream == upstream).filter_map(|call| call.log_level);
         let least = others.chain([wanted]).min().unwrap_or(wanted);
-        self.set_level(upstream, LEVELS[least], now);
+        self.set_level(upstream, LOG_LEVELS[least], now);
         Some(wanted)
     }
 
@@ -193,7 +190,7 @@ impl OldServer {
     /// A log message goes to the request that asked for such, if it is clear which.
     fn pass_log(&mut self, upstream: Upstream, lane: &Lane, message: Message) {
         let level = message.payload().and_then(Object::parse).and_then(|params| params.string("level"));
-        let Some(level) = level.and_then(|level| LEVELS.iter().position(|known| *known == level)) else { return };
+        let Some(level) = level.and_then(|level| LOG_LEVELS.iter().position(|known| *known == level)) else { return };
         let wants = |call: &Call| call.log_level.is_some_and(|least| least <= level);
         let id = match self.call_on(upstream, lane) {
             Some((id, call)) => Some(id.clone()).filter(|_| wants(call)),

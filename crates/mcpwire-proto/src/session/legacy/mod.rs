@@ -26,16 +26,14 @@ mod server;
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use serde::Deserialize;
 
 use self::attribution::Tokens;
 use self::memory::Memory;
 use super::backoff::Backoff;
-use crate::message::split_batch;
 use crate::method::{self, Method};
 use crate::pending::Pending;
-use crate::{Fault, Id, Kind, Message, Packet, Rejected, meta, version};
+use crate::{Fault, Id, Kind, Message, Packet, meta};
 
 pub use self::memory::protocol_version;
 
@@ -275,33 +273,6 @@ impl Session {
     fn is_current(&self, asked: &Asked) -> bool {
         let is_lost = matches!(self.state, State::Waiting { then: Then::Reopen, .. });
         asked.generation == self.generation && !is_lost
-    }
-
-    /// Several messages in one array: version 2025-03-26 has this, the others do not.
-    pub fn handle_client_batch(&mut self, text: &Bytes, now: Instant) {
-        let allowed = self.memory.version.as_deref().is_some_and(version::allows_batches);
-        match split_batch(text).filter(|parts| allowed && !parts.is_empty()) {
-            Some(parts) => {
-                for part in parts {
-                    match Message::parse(part) {
-                        Ok(message) => self.handle_client(message, now),
-                        Err(rejected) => self.handle_garbage(rejected),
-                    }
-                }
-            }
-            None => match Message::parse(text.clone()) {
-                Err(rejected) => self.handle_garbage(rejected),
-                Ok(message) => self.handle_client(message, now),
-            },
-        }
-    }
-
-    /// The client sent something that is no message.
-    pub fn handle_garbage(&mut self, Rejected { id, fault }: Rejected) {
-        tracing::warn!(target: "bridge", "the client sent no message: {fault}");
-        // An id that is under way belongs to the request that came first.
-        let id = id.filter(|id| !self.owed.contains(id));
-        self.tell_client(fault.to_message(id.as_ref()));
     }
 
     /// Takes a request in, or says why not. An id in use stays with the request that came first.

@@ -9,8 +9,6 @@ use serde_json::{Value, json};
 use super::reply::{Outcome, Refusal, Reply, Stop};
 use super::{Orchestrator, era, lists, resources, tools};
 
-const LEVELS: [&str; 8] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
-
 pub(super) async fn answer(orchestrator: &Orchestrator, message: &Message) -> Outcome {
     match serve(orchestrator, message).await {
         Ok(result) => Outcome::Reply(Reply::Result(result)),
@@ -92,7 +90,7 @@ fn set_level(message: &Message) -> Result<Value, Refusal> {
         level: String,
     }
     let Params { level } = params(message)?;
-    if LEVELS.contains(&level.as_str()) {
+    if method::LOG_LEVELS.contains(&level.as_str()) {
         return Ok(json!({}));
     }
     Err(Refusal::params(format!("invalid log level: {level:?}")))
