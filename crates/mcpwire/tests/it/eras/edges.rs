@@ -22,7 +22,7 @@ fn body(method: &str, mut params: Value) -> String {
     json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string()
 }
 
-fn headers<'a>(method: &'a str) -> Vec<(&'a str, &'a str)> {
+fn headers(method: &str) -> Vec<(&str, &str)> {
     vec![
         ("content-type", "application/json"),
         ("accept", "application/json, text/event-stream"),
