@@ -1,7 +1,6 @@
 //! One server for many clients: each gets a link of its own, and [`mcpwire_proto::session::share`] keeps them apart.
 
 use std::collections::{HashMap, VecDeque};
-use std::time::Instant;
 
 use mcpwire_proto::session::share::{Effect, Member, Share};
 use mcpwire_proto::{Failure, Message, Packet};
@@ -126,19 +125,19 @@ impl Clients {
     /// A client has said something, or is gone.
     fn on_client(&mut self, member: Member, message: Option<Message>) {
         match message {
-            Some(message) => self.share.handle_client(member, message, Instant::now()),
+            Some(message) => self.share.handle_client(member, message),
             None => self.leave(member),
         }
     }
 
     fn leave(&mut self, member: Member) {
         self.ports.remove(&member);
-        self.share.handle_leave(member, Instant::now());
+        self.share.handle_leave(member);
     }
 
     fn on_server(&mut self, event: Event) {
         match event {
-            Event::Packet(packet) => self.share.handle_server(packet.message, Instant::now()),
+            Event::Packet(packet) => self.share.handle_server(packet.message),
             Event::Failed { message, failure } => self.fail(&message, &failure),
             Event::Gone(why) => {
                 self.share.handle_server_gone();

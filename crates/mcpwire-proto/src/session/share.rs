@@ -2,22 +2,15 @@
 //!
 //! The rule above all: a message never reaches a client it was not meant for. Answers and progress are known by their
 //! ids; what the server says about itself (list changes) is for all who are in its session; updates are for those who
-//! subscribed. A question or a log line belongs to the one client that has requests under way, or had one until just
-//! now: a server may not have heard yet that it was cancelled. If there are several, nobody can tell: the question is
-//! answered with an error, and the log line is dropped.
+//! subscribed. A question or a log line belongs to the one client that has requests under way. If there are several,
+//! nobody can tell: the question is answered with an error, and the log line is dropped.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
 use crate::pending::Pending;
 use crate::{Fault, Id, Kind, Lane, Message, Packet, meta, method};
-
-/// How long a server may go on with a request that was cancelled.
-const AFTERMATH: Duration = Duration::from_secs(5);
-/// The most cancelled requests that are remembered.
-const MOST_CANCELLED: usize = 1000;
 
 /// Names a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,8 +31,6 @@ pub struct Share {
     in_session: BTreeSet<Member>,
     handshake: Handshake,
     owed: Pending<Owed>,
-    /// Requests that were cancelled, whose they were, and until when the server may still speak of them.
-    cancelled: VecDeque<(Id, Member, Instant)>,
     /// Progress tokens of ours, with their owner and the token the owner knows.
     tokens: HashMap<Id, (Member, Id)>,
     /// Questions of the server that are with a client.
@@ -90,7 +81,7 @@ impl Share {
     }
 
     /// A client is gone: what it asked for is cancelled, what it watched is let go.
-    pub fn handle_leave(&mut self, member: Member, now: Instant) {
+    pub fn handle_leave(&mut self, member: Member) {
         self.members.remove(&member);
         self.in_session.remove(&member);
         for id in self.owed.ids_where(|owed| owed.member == member && !owed.opens) {
@@ -98,9 +89,6 @@ impl Share {
             owed.token.iter().for_each(|token| drop(self.tokens.remove(token)));
             let params = format!(r#"{{"requestId":{id},"reason":"the client is gone"}}"#);
             self.tell_server(Message::notification(method::CANCELLED, Some(&params)));
-            if !owed.listens {
-                self.remember_cancelled(id, member, now);
-            }
         }
         if let Handshake::Opening(waiting) = &mut self.handshake {
             waiting.retain(|(waiter, _)| *waiter != member);
@@ -121,7 +109,7 @@ impl Share {
         }
     }
 
-    pub fn handle_client(&mut self, member: Member, message: Message, now: Instant) {
+    pub fn handle_client(&mut self, member: Member, message: Message) {
         match message.kind() {
             Kind::Request { id, method } => match &**method {
                 method::INITIALIZE => self.initialize(member, id.clone(), &message),
@@ -130,7 +118,7 @@ impl Share {
             },
             Kind::Notification { method } => match &**method {
                 method::INITIALIZED => self.initialized(message),
-                method::CANCELLED => self.cancel(member, &message, now),
+                method::CANCELLED => self.cancel(member, &message),
                 _ => self.tell_server(message),
             },
             Kind::Result { id } | Kind::Error { id: Some(id) } => {
@@ -143,10 +131,7 @@ impl Share {
         }
     }
 
-    pub fn handle_server(&mut self, message: Message, now: Instant) {
-        while self.cancelled.front().is_some_and(|(_, _, until)| *until <= now) {
-            self.cancelled.pop_front();
-        }
+    pub fn handle_server(&mut self, message: Message) {
         match message.kind() {
             Kind::Request { id, .. } => match self.only_busy_member(&self.in_session) {
                 Some(member) => {
@@ -160,21 +145,12 @@ impl Share {
             },
             Kind::Notification { method } => self.tell(&method.clone(), message),
             Kind::Result { id } | Kind::Error { id: Some(id) } => {
-                self.cancelled.retain(|(cancelled, ..)| cancelled != id);
                 if let Some((_, owed)) = self.owed.settle(&id.clone()) {
                     self.answer(owed, message);
                 }
             }
             Kind::Error { id: None } => {}
         }
-    }
-
-    /// The server may not know yet, and still speak of it.
-    fn remember_cancelled(&mut self, id: Id, member: Member, now: Instant) {
-        if self.cancelled.len() == MOST_CANCELLED {
-            self.cancelled.pop_front();
-        }
-        self.cancelled.push_back((id, member, now + AFTERMATH));
     }
 
     /// The server is gone: its successor knows nothing. Every client is told by whoever drives us, and starts over.
@@ -261,16 +237,13 @@ impl Share {
         self.tell_server(message);
     }
 
-    fn cancel(&mut self, member: Member, notification: &Message, now: Instant) {
+    fn cancel(&mut self, member: Member, notification: &Message) {
         let Some(theirs) = meta::cancelled_request(notification) else { return };
         let ours = self.owed.iter().find(|(_, owed)| owed.member == member && owed.id == theirs && !owed.opens);
         // It keeps its client busy no longer, whether the server answers or not.
         if let Some((ours, owed)) = ours.map(|(ours, _)| ours.clone()).and_then(|ours| self.owed.settle(&ours)) {
             owed.token.iter().for_each(|token| drop(self.tokens.remove(token)));
             self.tell_server(meta::with_cancelled_request(notification, &ours));
-            if !owed.listens {
-                self.remember_cancelled(ours, member, now);
-            }
         }
     }
 
@@ -378,11 +351,12 @@ impl Share {
 
     /// The one of these clients that has requests under way, or that is there at all.
     fn only_busy_member(&self, among: &BTreeSet<Member>) -> Option<Member> {
-        let speaks = self.owed.iter().filter(|(_, owed)| !owed.listens).map(|(_, owed)| owed.member);
-        let mut busy = speaks.filter(|member| among.contains(member));
-        let first = busy.next().or_else(|| among.first().filter(|_| among.len() == 1).copied())?;
-        let others = busy.chain(self.cancelled.iter().map(|(_, member, _)| *member));
-        others.into_iter().all(|other| other == first).then_some(first)
+        if among.len() == 1 {
+            return among.first().copied();
+        }
+        let mut busy = self.owed.iter().filter(|(_, owed)| !owed.listens).map(|(_, owed)| owed.member);
+        let first = busy.find(|member| among.contains(member))?;
+        busy.all(|other| other == first || !among.contains(&other)).then_some(first)
     }
 
     fn fresh_id(&mut self) -> Id {
