@@ -1,5 +1,7 @@
 //! Every connection is a pair of bounded channels, the same for every transport.
 
+use std::collections::VecDeque;
+
 use bytes::Bytes;
 use mcpwire_proto::{Failure, Message, Packet, Rejected};
 use tokio::sync::mpsc;
@@ -50,4 +52,20 @@ impl Link {
         let (port_tx, link_rx) = mpsc::channel(DEPTH);
         (Link { tx: link_tx, rx: link_rx }, Port { tx: port_tx, rx: port_rx })
     }
+}
+
+/// Hands over what waits, as far as it is taken at once; gives whether the other end is still there.
+pub(crate) fn hand_over<T, U>(waiting: &mut VecDeque<T>, to: &mpsc::Sender<U>, wrap: impl Fn(T) -> U) -> bool {
+    while !waiting.is_empty() {
+        match to.try_reserve() {
+            Ok(permit) => {
+                if let Some(item) = waiting.pop_front() {
+                    permit.send(wrap(item));
+                }
+            }
+            Err(mpsc::error::TrySendError::Full(())) => return true,
+            Err(mpsc::error::TrySendError::Closed(())) => return false,
+        }
+    }
+    true
 }

@@ -7,7 +7,7 @@ use mcpwire_proto::{Failure, Message, Packet};
 use tokio::sync::mpsc;
 use tokio::task::{self, JoinHandle};
 
-use crate::link::{Event, Link, Port};
+use crate::link::{Event, Link, Port, hand_over};
 
 /// How many messages wait for the server before we stop reading from the clients.
 const BACKLOG: usize = 256;
@@ -179,12 +179,7 @@ impl Clients {
                 }
             }
         }
-        while !self.to_server.is_empty()
-            && let Ok(permit) = server.try_reserve()
-            && let Some(message) = self.to_server.pop_front()
-        {
-            permit.send(message.into());
-        }
+        hand_over(&mut self.to_server, server, Packet::from);
     }
 
     fn tell_all(&mut self, event: impl Fn() -> Event) {

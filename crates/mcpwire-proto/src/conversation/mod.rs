@@ -13,7 +13,6 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use memchr::memmem;
 
 use self::session_side::SessionSide;
 use self::stateless_side::StatelessSide;
@@ -205,7 +204,7 @@ impl Conversation {
 
     pub fn handle_client(&mut self, message: Message, now: Instant) {
         match message.kind() {
-            Kind::Request { method, .. } if stands_for_itself(&message) => {
+            Kind::Request { method, .. } if meta::declared(&message).is_some() => {
                 if method.is_gone() {
                     let fault = Fault::UnknownMethod(method.to_string());
                     return self.tell_client(fault.to_message(message.id()));
@@ -372,9 +371,4 @@ fn answer_by(request: &Message, failure: &Failure) -> Option<Message> {
         Failure::SessionLost(why) => Some(Message::error(request.id(), code::INVALID_REQUEST, why)),
         Failure::Unreachable(_) | Failure::Interrupted(_) => None,
     }
-}
-
-/// Whether a request is of the stateless era. Most are told apart without being read.
-fn stands_for_itself(request: &Message) -> bool {
-    memmem::find(request.as_bytes(), b"protocolVersion").is_some() && meta::declared(request).is_some()
 }

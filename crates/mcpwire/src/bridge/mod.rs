@@ -22,7 +22,7 @@ use self::upstreams::News;
 pub use self::upstreams::{Connect, Connection, Reach, Upstreams};
 
 use crate::health::{Condition, Watch};
-use crate::link::{Event, Link};
+use crate::link::{Event, Link, hand_over};
 use crate::rarely::Rarely;
 
 /// How many messages wait for a slow receiver before we stop reading from the other side.
@@ -219,7 +219,7 @@ impl Bridge {
         if let Some(watch) = &mut self.watch {
             watch.report(condition(&self.conversation), self.conversation.trouble());
         }
-        hand_over(&mut self.to_client, &self.downstream.tx);
+        hand_over(&mut self.to_client, &self.downstream.tx, |packet| packet);
         self.upstreams.flush();
     }
 
@@ -255,14 +255,5 @@ async fn until(alarm: Option<Instant>) {
     match alarm {
         Some(alarm) => sleep_until(alarm.into()).await,
         None => pending().await,
-    }
-}
-
-fn hand_over(queue: &mut VecDeque<Packet>, to: &mpsc::Sender<Packet>) {
-    while !queue.is_empty()
-        && let Ok(permit) = to.try_reserve()
-        && let Some(packet) = queue.pop_front()
-    {
-        permit.send(packet);
     }
 }

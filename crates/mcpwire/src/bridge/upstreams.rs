@@ -13,7 +13,7 @@ use tokio::sync::mpsc::OwnedPermit;
 use tokio::sync::mpsc::error::SendError;
 use tokio::task::JoinHandle;
 
-use crate::link::{Event, Link};
+use crate::link::{Event, Link, hand_over};
 
 /// A link to the target; the handle, if there is one, completes when everything behind the link is gone.
 pub type Connection = (Link, Option<JoinHandle<()>>);
@@ -137,7 +137,7 @@ impl Upstreams {
     /// Hands over what is to be sent, as far as it is taken at once.
     pub(super) fn flush(&mut self) {
         for slot in &mut self.slots {
-            super::hand_over(&mut slot.to_server, &slot.link.tx);
+            hand_over(&mut slot.to_server, &slot.link.tx, |packet| packet);
         }
     }
 

@@ -44,10 +44,6 @@ pub(super) enum Refusal {
         tool: String,
         told: String,
     },
-    Version {
-        requested: String,
-        supported: Vec<&'static str>,
-    },
 }
 
 impl From<Fault> for Refusal {
@@ -67,10 +63,6 @@ impl Refusal {
             Refusal::Tool { tool, told } => {
                 let data = json!({ "tool": tool, "originalError": told });
                 (TOOL_FAILED, format!("Tool execution error: {told}"), Some(data))
-            }
-            Refusal::Version { requested, supported } => {
-                let data = json!({ "requested": requested, "supported": supported });
-                (code::UNSUPPORTED_VERSION, format!("unsupported protocol version: {}", excerpt(requested)), Some(data))
             }
         };
         let mut error = json!({ "code": code, "message": message });

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use mcpwire_proto::meta::key;
+use mcpwire_proto::method::Method;
 use mcpwire_proto::version::{self, SESSION_ERA, STATELESS_ERA, V2025_11_25, V2026_07_28};
 use mcpwire_proto::{Fault, Id, Kind, Lane, Message, Packet, meta, method};
 use serde_json::{Map, Value, json};
@@ -104,27 +105,25 @@ impl Session {
     }
 
     /// Serves a request; `None` if it stays open.
-    async fn request(&mut self, id: &Id, method: &str, message: &Message) -> Option<Message> {
+    async fn request(&mut self, id: &Id, method: &Method, message: &Message) -> Option<Message> {
         let (dialect, params) = match self.dialect(message) {
             Ok(read) => read,
             Err(refusal) => return Some(refusal.to_message(id)),
         };
-        if dialect.stateless && method == method::LISTEN {
+        if dialect.stateless && *method == method::LISTEN {
             return match self.listen(id, &params).await {
                 Ok(()) => None,
                 Err(refusal) => Some(refusal.to_message(id)),
             };
         }
         let reply = if dialect.stateless {
-            match method {
+            match &**method {
                 method::DISCOVER => Ok(self.discover()),
-                method::INITIALIZE | method::PING | method::RESOURCES_SUBSCRIBE | method::RESOURCES_UNSUBSCRIBE => {
-                    Err(Fault::UnknownMethod(method.to_owned()).into())
-                }
+                _ if method.is_gone() => Err(Fault::UnknownMethod(method.to_string()).into()),
                 _ => self.answer(dialect, method, params).await,
             }
         } else {
-            match method {
+            match &**method {
                 method::INITIALIZE => Ok(self.initialize(&params)),
                 method::PING => Ok(json!({}).into()),
                 method::RESOURCES_SUBSCRIBE => self.subscribe(&params).await,
@@ -153,7 +152,7 @@ impl Session {
                 Ok((Dialect { version: V2026_07_28, stateless: true }, params))
             }
             Some(Value::String(version)) => {
-                Err(Refusal::Version { requested: version.clone(), supported: STATELESS_ERA.to_vec() })
+                Err(Fault::Version { requested: version.clone(), supported: &STATELESS_ERA }.into())
             }
             Some(other) => Err(wrong("a string", key::PROTOCOL_VERSION, other).into()),
         }

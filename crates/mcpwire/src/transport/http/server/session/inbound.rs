@@ -2,11 +2,11 @@
 
 use http::StatusCode;
 use mcpwire_proto::{Fault, Id, Kind, Message, code, meta, method};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::{FIRST, Manner, Post, Session};
-use crate::link::Event;
+use crate::link::{Event, hand_over};
 use crate::transport::http::server::Stage;
 use crate::transport::http::server::answer::{Answer, Refusal};
 use crate::transport::http::server::exchange::{Exchange, join};
@@ -90,18 +90,8 @@ impl Session {
 
     /// Gives the server what it has room for.
     pub(super) fn flush(&mut self) {
-        while let Some(message) = self.outbox.pop_front() {
-            match self.port.tx.try_send(Event::Packet(message.into())) {
-                Ok(()) => {}
-                Err(mpsc::error::TrySendError::Full(Event::Packet(packet))) => {
-                    self.outbox.push_front(packet.message);
-                    return;
-                }
-                Err(_) => {
-                    self.over = Some("the server ended the session");
-                    return;
-                }
-            }
+        if !hand_over(&mut self.outbox, &self.port.tx, |message| Event::Packet(message.into())) {
+            self.over = Some("the server ended the session");
         }
     }
 

@@ -14,7 +14,7 @@ use super::exchange::{Exchange, Reply};
 use super::known::Known;
 use super::names::Names;
 use super::presence::{Exits, Key};
-use crate::link::{Event, Port};
+use crate::link::{Event, Port, hand_over};
 use crate::transport::http::server::Stage;
 use crate::transport::http::server::answer::Refusal;
 use crate::transport::http::server::exchange::Accepts;
@@ -223,18 +223,8 @@ impl Actor {
     }
 
     fn flush(&mut self) {
-        while let Some(message) = self.outbox.pop_front() {
-            match self.port.tx.try_send(Event::Packet(message.into())) {
-                Ok(()) => {}
-                Err(mpsc::error::TrySendError::Full(Event::Packet(packet))) => {
-                    self.outbox.push_front(packet.message);
-                    return;
-                }
-                Err(_) => {
-                    self.over = Some("the server ended the connection");
-                    return;
-                }
-            }
+        if !hand_over(&mut self.outbox, &self.port.tx, |message| Event::Packet(message.into())) {
+            self.over = Some("the server ended the connection");
         }
     }
 
