@@ -93,7 +93,7 @@ pub(super) struct Args {
 
 pub(super) fn run(mut args: Args) -> Result<ExitCode> {
     log::init(&args.log);
-    if args.quic.complete(&mut args.target)? {
+    if args.quic.complete(&mut args.target.reach)? {
         return Ok(ExitCode::SUCCESS);
     }
     let target = args.target.target()?;
@@ -105,7 +105,7 @@ pub(super) fn run(mut args: Args) -> Result<ExitCode> {
         let health = Health::new(&target.label());
         let mut fronts = Fronts::open(&args, token, tls, &health).await?;
         fronts.announce(&args, made_up.as_deref())?;
-        let plugin = fronts.quic.as_mut().map(|front| front.be_plugin(&args.quic, &args.target));
+        let plugin = fronts.quic.as_mut().map(|front| front.be_plugin(&args.quic, &args.target.reach));
         let stop = async {
             match plugin {
                 Some(plugin) => tokio::select! {
@@ -153,7 +153,7 @@ impl Fronts {
                 Some(listener.with_context(|| format!("cannot listen on {}", path.display()))?)
             }
         };
-        let quic = args.quic.open(args.target.orchestra()).await?;
+        let quic = args.quic.open(args.target.reach.orchestra()).await?;
         Ok(Fronts { http, unix, quic })
     }
 
@@ -187,7 +187,7 @@ impl Fronts {
     /// Serves clients until `stop` turns true and all of them are gone.
     async fn serve(self, args: &Args, sessions: mpsc::Sender<Link>, stop: watch::Receiver<bool>) {
         let limits = unix::Options {
-            max_message: args.target.max_message(),
+            max_message: args.target.reach.max_message(),
             max_connections: args.max_sessions,
             grace: args.drain,
             ..unix::Options::default()
@@ -281,7 +281,7 @@ fn options(
         tls,
         health: vec![health.clone()],
         http_with_sse: true,
-        max_message: args.target.max_message(),
+        max_message: args.target.reach.max_message(),
         max_sessions: args.max_sessions,
         session_idle: args.session_idle,
         stream_after: STREAM_AFTER,
