@@ -3,10 +3,11 @@
 use std::fmt;
 use std::time::Duration;
 
-use http::StatusCode;
 use mcpwire_proto::{Message, Object, code};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+
+use crate::transport::http;
 
 /// Why something that was asked of a [`Client`](super::Client) failed.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -129,35 +130,24 @@ pub struct HttpError {
 }
 
 impl HttpError {
-    /// The transport reports a status as an error with these data.
+    /// The transport reports a status as an error whose data name it.
     fn told_by(error: &RpcError) -> Option<HttpError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Data {
             status: u16,
-            #[serde(default)]
-            body: String,
             www_authenticate: Option<String>,
             mcp_auth_server: Option<String>,
         }
-        if !error.message.starts_with("HTTP ") {
-            return None;
-        }
+        let http = HttpError::of_text(&error.message)?;
         let data: Data = serde_json::from_str(error.data.as_ref()?.get()).ok()?;
-        Some(HttpError {
-            status: data.status,
-            body: data.body,
-            www_authenticate: data.www_authenticate,
-            auth_server: data.mcp_auth_server,
-        })
+        let (www_authenticate, auth_server) = (data.www_authenticate, data.mcp_auth_server);
+        Some(HttpError { www_authenticate, auth_server, ..http }).filter(|http| http.status == data.status)
     }
 
-    /// The same out of the words that the transport finds for it: `HTTP 404 Not Found: body`.
     fn of_text(text: &str) -> Option<HttpError> {
-        let rest = text.strip_prefix("HTTP ")?;
-        let status = StatusCode::from_bytes(rest.get(..3)?.as_bytes()).ok()?;
-        let said = rest[3..].trim_start().strip_prefix(status.canonical_reason().unwrap_or_default())?;
-        let body = said.strip_prefix(": ").unwrap_or_default().to_owned();
+        let (status, body) = http::client::described(text)?;
+        let body = body.to_owned();
         Some(HttpError { status: status.as_u16(), body, www_authenticate: None, auth_server: None })
     }
 }

@@ -120,7 +120,8 @@ impl Client {
             "capabilities": capabilities,
             "clientInfo": client_info,
         });
-        let opening = request::request(&connection.0, method::INITIALIZE, &hello, RequestOptions::default(), Duration::ZERO);
+        let opening =
+            request::request(&connection.0, method::INITIALIZE, &hello, RequestOptions::default(), Duration::ZERO);
         let opened = tokio::select! {
             opened = opening => opened.and_then(|answer| answer.read()),
             () = request::until(request::after(connect_timeout)) => {
