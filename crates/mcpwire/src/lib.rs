@@ -2,8 +2,11 @@
 //!
 //! The protocol itself, without I/O, is in [`mcpwire_proto`].
 
+mod atomic;
 pub mod bridge;
+pub mod cache;
 pub mod cli;
+pub mod config;
 pub mod expose;
 pub mod folder;
 pub mod health;
@@ -16,3 +19,4 @@ mod schema;
 pub mod share;
 pub mod shutdown;
 pub mod transport;
+mod watch;

@@ -1,0 +1,1 @@
+//! What is found where, what wins, and what is said about the rest.
