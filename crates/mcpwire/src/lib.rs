@@ -18,5 +18,6 @@ pub mod reference;
 mod schema;
 pub mod share;
 pub mod shutdown;
+pub mod target;
 pub mod transport;
 mod watch;
