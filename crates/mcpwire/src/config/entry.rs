@@ -179,9 +179,11 @@ impl<'a> Reader<'a> {
                 Some(url) => self.remote(&url).map(Transport::Sse),
                 None => self.lacks("sse server requires \"url\" field"),
             },
-            other => {
-                self.faults.push(format!("unknown server type \"{other}\""));
-                None
+            _ => {
+                // As it is written: what a variable holds is not told.
+                let written = self.get(&["type", "transport"]).map(|(_, kind)| kind);
+                let written = written.map(|kind| kind.as_str().map_or_else(|| kind.to_string(), str::to_owned));
+                self.lacks(&format!("unknown server type \"{}\"", written.unwrap_or(kind)))
             }
         }
     }

@@ -11,6 +11,7 @@ mod jsonc;
 mod outline;
 mod place;
 mod secret;
+mod target;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -24,13 +25,13 @@ use std::time::Duration;
 use url::Url;
 
 pub use self::environment::Environment;
-pub use self::outline::shown;
 pub use self::secret::{Resolver, Secret, Value};
 pub use self::watch::Watch;
 
 use self::entry::Outcome;
 use self::file::{Entry, Fault};
 use self::place::Place;
+use crate::target::without_secrets;
 
 /// A server as it is configured, expanded and checked.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,7 +87,7 @@ pub struct Remote {
 /// The URL without what may be secret in it.
 impl fmt::Debug for Remote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Remote").field("url", &shown(&self.url)).field("headers", &self.headers).finish()
+        f.debug_struct("Remote").field("url", &without_secrets(&self.url)).field("headers", &self.headers).finish()
     }
 }
 

@@ -1,8 +1,6 @@
-//! What can be shown of a command line or a URL although there may be secrets in it.
+//! What can be shown of a command line although there may be secrets in it.
 
 use std::path::Path;
-
-use url::Url;
 
 /// Programs whose first argument is what they are to run.
 const RUNNERS: [&str; 9] = ["npx", "bunx", "uvx", "pipx", "node", "bun", "deno", "python", "python3"];
@@ -37,17 +35,6 @@ fn is_word(text: &str) -> bool {
     text.len() <= 32 && text.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')
 }
 
-/// A URL without its user, password and query.
-pub fn shown(url: &Url) -> String {
-    let mut url = url.clone();
-    let _ = url.set_username("");
-    let _ = url.set_password(None);
-    if url.query().is_some() {
-        url.set_query(Some("..."));
-    }
-    url.to_string()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,11 +65,5 @@ mod tests {
         check(&["server", "s3cret", "--api-key=s3cret", "-ps3cret", "--S3CRET"], "server … --api-key=… … …");
         check(&["npx", "-p", "s3cret", "--token", "s3cret"], "npx -p … --token …");
         check(&["python", "--token", "s3cret"], "python --token …");
-    }
-
-    #[test]
-    fn a_url_keeps_its_secrets() {
-        let url = "https://user:pw@example.com/mcp?key=s3cret".parse().unwrap();
-        assert_eq!(shown(&url), "https://example.com/mcp?...");
     }
 }

@@ -291,3 +291,135 @@ impl<'a> Document<'a> {
         value.replace('\n', &format!("{}{indent}", self.line_break()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    const MINE: &str = r#"{
+    // My servers.
+    "mcpServers": {
+        "b": { "command": "b" }, // about b
+        "a": {
+            "command": "a" /* about a */
+        } // the end
+    },
+    "theme": "dark", "number": 1.10
+}
+"#;
+
+    fn entry() -> Json {
+        json!({ "command": "new", "args": [1] })
+    }
+
+    #[test]
+    fn a_server_is_added_and_nothing_else_changes() {
+        let text = insert(MINE, &["mcpServers"], "n", &entry()).unwrap();
+        let expected = MINE.replace(
+            "        } // the end\n",
+            "        }, // the end\n        \"n\": {\n            \"args\": [\n                1\n            ],\n            \"command\": \"new\"\n        }\n",
+        );
+        assert_eq!(text, expected);
+        assert_eq!(remove(&text, &["mcpServers"], "n").unwrap().as_deref(), Some(MINE));
+    }
+
+    #[test]
+    fn a_server_is_replaced_where_it_stands() {
+        let text = insert(MINE, &["mcpServers"], "b", &json!(1)).unwrap();
+        assert_eq!(text, MINE.replace("{ \"command\": \"b\" }", "1"));
+    }
+
+    #[test]
+    fn servers_are_taken_out_with_their_lines() {
+        let text = remove(MINE, &["mcpServers"], "b").unwrap().unwrap();
+        assert_eq!(text, MINE.replace("\"b\": { \"command\": \"b\" }, // about b", "// about b"));
+        let text = remove(MINE, &["mcpServers"], "a").unwrap().unwrap();
+        let expected = MINE.replace("\"b\" }, //", "\"b\" } //");
+        let expected = expected
+            .replace("\"a\": {\n            \"command\": \"a\" /* about a */\n        } // the end", " // the end");
+        assert_eq!(text.replace(" ", ""), expected.replace(" ", ""));
+        assert_eq!(remove(MINE, &["mcpServers"], "none").unwrap(), None);
+        assert_eq!(remove(MINE, &["servers"], "a").unwrap(), None);
+        assert_eq!(remove("", &["servers"], "a").unwrap(), None);
+        let text = "{\n  \"s\": {\n    \"a\": 1,\n    \"b\": 2\n  }\n}";
+        assert_eq!(remove(text, &["s"], "a").unwrap().unwrap(), "{\n  \"s\": {\n    \"b\": 2\n  }\n}");
+        assert_eq!(remove(text, &["s"], "b").unwrap().unwrap(), "{\n  \"s\": {\n    \"a\": 1\n  }\n}");
+    }
+
+    #[test]
+    fn what_is_missing_is_made() {
+        let new = "{\n  \"mcp\": {\n    \"servers\": {\n      \"n\": 1\n    }\n  }\n}\n";
+        assert_eq!(insert("", &["mcp", "servers"], "n", &json!(1)).unwrap(), new);
+        let crlf = "{\r\n\t\"a\": 1,\r\n}\r\n";
+        let text = insert(crlf, &["servers"], "n", &json!(1)).unwrap();
+        assert_eq!(text, "{\r\n\t\"a\": 1,\r\n\t\"servers\": {\r\n\t\t\"n\": 1\r\n\t}\r\n}\r\n");
+        let text = insert("{\"mcpServers\":{\"a\":1}}", &["mcpServers"], "n", &json!(1)).unwrap();
+        assert_eq!(serde_json::from_str::<Json>(&text).unwrap(), json!({ "mcpServers": { "a": 1, "n": 1 } }));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_left_alone() {
+        let at = &["mcpServers"][..];
+        let refused = |text: &str, at: &[&str], name: &str| insert(text, at, name, &json!(1)).unwrap_err().to_string();
+        for text in ["[]", "{", "nonsense", "{\"mcpServers\": }", "{} {}"] {
+            assert!(refused(text, at, "n").starts_with("expected a"), "{text}");
+        }
+        assert_eq!(refused(r#"{"mcpServers": []}"#, at, "n"), "expected an object as \"mcpServers\"");
+        assert_eq!(
+            refused(r#"{"mcpServers": {}, "mcpServers": {}}"#, at, "n"),
+            "\"mcpServers\" is there more than once"
+        );
+        assert_eq!(refused(r#"{"mcpServers": {"n": 1, "n": 2}}"#, at, "n"), "\"n\" is there more than once");
+        for name in ["", "a b", "ü", "a/b", &"x".repeat(101)] {
+            assert!(refused("{}", at, name).starts_with("expected a name"), "{name}");
+        }
+        assert!(insert("{}", at, &"x".repeat(100), &json!(1)).is_ok());
+    }
+
+    #[test]
+    fn files_are_made_for_the_user_alone_and_keep_their_mode_and_links() {
+        let root = std::env::temp_dir().join(format!("mcpwire-write-{:016x}", fastrand::u64(..)));
+        let path = root.join("sub/mcp.json");
+        assert!(!remove_from(&path, &["mcpServers"], "n").unwrap());
+        insert_into(&path, &["mcpServers"], "n", &entry()).unwrap();
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&path), mode(&root.join("sub"))), (0o600, 0o700));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        let link = root.join("link.json");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert!(remove_from(&link, &["mcpServers"], "n").unwrap());
+        assert_eq!(mode(&path), 0o644);
+        assert!(link.is_symlink());
+        assert_eq!(fs::read_dir(root.join("sub")).unwrap().count(), 1, "nothing is left beside it");
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    proptest! {
+        #[test]
+        fn any_object_survives(keys in proptest::collection::vec("[a-c,{}\"/]{1,3}", 0..5), pretty: bool, trailing: bool) {
+            let inner: serde_json::Map<String, Json> = keys.iter().map(|key| (key.clone(), json!({ "x": key }))).collect();
+            let value = json!({ "a": 1, "mcpServers": inner, "z": "//" });
+            let mut text = if pretty { serde_json::to_string_pretty(&value).unwrap() } else { value.to_string() };
+            if trailing {
+                text = text.replace("\"//\"", "\"//\", // , }\n");
+            }
+            let added = insert(&text, &["mcpServers"], "new", &entry()).unwrap();
+            let mut expected = value.clone();
+            expected["mcpServers"]["new"] = entry();
+            prop_assert_eq!(serde_json::from_str::<Json>(&jsonc::plain(&added)).unwrap(), expected);
+            let back = remove(&added, &["mcpServers"], "new").unwrap().unwrap();
+            prop_assert_eq!(serde_json::from_str::<Json>(&jsonc::plain(&back)).unwrap(), value);
+        }
+
+        #[test]
+        fn any_text_is_taken_or_refused(text in "[\\PC{}\\[\\]\",:/*\n ]*") {
+            let _ = insert(&text, &["mcpServers"], "n", &json!(1));
+            let _ = remove(&text, &["mcpServers"], "n");
+        }
+    }
+}
