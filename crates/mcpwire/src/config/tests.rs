@@ -372,7 +372,8 @@ fn a_project_is_asked_for() {
 fn in_the_home_itself_the_files_are_the_users() {
     let machine = Machine::new();
     machine.write("home/.cursor/mcp.json", r#"{"mcpServers":{"a":{"command":"c"}}}"#);
-    let environment = Environment { cwd: machine.path("home"), ..machine.environment() };
+    let mut environment = machine.environment();
+    environment.cwd = machine.path("home");
     let found = load(&environment, &Options::default());
     assert_eq!((found.servers.len(), found.ignored.len()), (1, 0), "{found:?}");
     assert_eq!(found.servers[0].source.scope, Scope::User);

@@ -10,6 +10,7 @@ mod eras;
 mod folder;
 mod quic;
 mod reference;
+mod servers;
 mod sharp;
 mod stateless;
 mod support;
