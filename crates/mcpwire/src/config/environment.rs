@@ -4,13 +4,16 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// The value of a variable by its name.
+type Lookup = dyn Fn(&str) -> Option<String> + Send + Sync;
+
 /// The user's home, the project's directory, and the variables.
 #[derive(Clone)]
 pub struct Environment {
     pub home: Option<PathBuf>,
     /// The project: where we were started.
     pub cwd: PathBuf,
-    variables: Arc<dyn Fn(&str) -> Option<String> + Send + Sync>,
+    variables: Arc<Lookup>,
 }
 
 impl Environment {

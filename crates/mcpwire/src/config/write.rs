@@ -403,10 +403,10 @@ mod tests {
         #[test]
         fn any_object_survives(keys in proptest::collection::vec("[a-c,{}\"/]{1,3}", 0..5), pretty: bool, trailing: bool) {
             let inner: serde_json::Map<String, Json> = keys.iter().map(|key| (key.clone(), json!({ "x": key }))).collect();
-            let value = json!({ "a": 1, "mcpServers": inner, "z": "//" });
+            let value = json!({ "a": 1, "mcpServers": inner, "z": "//z" });
             let mut text = if pretty { serde_json::to_string_pretty(&value).unwrap() } else { value.to_string() };
             if trailing {
-                text = text.replace("\"//\"", "\"//\", // , }\n");
+                text = text.replace("\"//z\"", "\"//z\", // , }\n");
             }
             let added = insert(&text, &["mcpServers"], "new", &entry()).unwrap();
             let mut expected = value.clone();

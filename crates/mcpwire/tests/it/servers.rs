@@ -48,7 +48,10 @@ fn stdout(output: &Output) -> String {
 fn what_is_found_is_shown_with_where_and_why_not() {
     let machine = Machine::new();
     machine.write("home/.claude.json", r#"{"mcpServers":{"docs":{"type":"http","url":"https://example.com/mcp"},"old":{"command":"x","enabled":false}}}"#);
-    machine.write("home/.cursor/mcp.json", r#"{"mcpServers":{"docs":{"command":"other"},"tools":{"command":"npx","args":["-y","@scope/tools"]}}}"#);
+    machine.write(
+        "home/.cursor/mcp.json",
+        r#"{"mcpServers":{"docs":{"command":"other"},"tools":{"command":"npx","args":["-y","@scope/tools"]}}}"#,
+    );
     machine.write("project/.mcp.json", r#"{"mcpServers":{"theirs":{"command":"theirs"}}}"#);
     let output = machine.run(&[]);
     let expected = "\
@@ -63,7 +66,8 @@ theirs   .mcp.json (project, project)  came with the project, and is taken with 
 ";
     assert_eq!(stdout(&output), expected);
     assert!(output.status.success());
-    let names = |found: &Value| found["servers"].as_array().unwrap().iter().map(|s| s["name"].clone()).collect::<Vec<_>>();
+    let names =
+        |found: &Value| found["servers"].as_array().unwrap().iter().map(|s| s["name"].clone()).collect::<Vec<_>>();
     assert_eq!(names(&machine.json(&["--project"])), ["docs", "tools", "theirs"]);
     assert_eq!(names(&machine.json(&["--config", ".mcp.json"])), ["theirs"]);
 }
@@ -79,7 +83,8 @@ fn secrets_are_in_no_output() {
         "e": { "command": SECRET, "url": SECRET, "args": { "x": SECRET }, "env": [SECRET], "timeout": SECRET, "protocol": SECRET },
     } });
     machine.write("home/.config/mcpwire/mcp.json", &config.to_string());
-    machine.write("home/.codex/config.toml", "[mcp_servers.f]\nurl = \"http://h/\"\nbearer_token_env_var = \"TOKEN\"\n");
+    machine
+        .write("home/.codex/config.toml", "[mcp_servers.f]\nurl = \"http://h/\"\nbearer_token_env_var = \"TOKEN\"\n");
     for args in [&["--json"][..], &[]] {
         let output = machine.run(args);
         assert_eq!(output.status.code(), Some(1));
