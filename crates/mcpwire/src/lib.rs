@@ -7,6 +7,7 @@ pub mod cli;
 pub mod expose;
 pub mod folder;
 pub mod health;
+pub mod hub;
 pub mod link;
 mod rarely;
 pub mod reference;

@@ -16,9 +16,14 @@ use crate::{Fault, Id, Kind, Lane, Message, Object, Packet, meta, method};
 pub(super) enum Owed {
     Call(Box<Call>),
     /// The hub's own.
-    Own { server: Server, ask: Ask },
+    Own {
+        server: Server,
+        ask: Ask,
+    },
     /// The hub's own, which stays open.
-    Listen { server: Server },
+    Listen {
+        server: Server,
+    },
 }
 
 impl Owed {

@@ -215,7 +215,8 @@ mod tests {
         catalogue.describe(
             r#"{"capabilities":{"tools":{"listChanged":true},"x":1.10},"instructions":"do \"so\"","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"}}}"#,
         );
-        catalogue.tools = items(Part::Tools, r#"[{"name":"a","inputSchema":{ "n": 1.0 }},{"no":"name"},{"name":"b"}]"#).unwrap();
+        catalogue.tools =
+            items(Part::Tools, r#"[{"name":"a","inputSchema":{ "n": 1.0 }},{"no":"name"},{"name":"b"}]"#).unwrap();
         catalogue.templates = items(Part::Templates, r#"[{"uriTemplate":"x://{y}"}]"#).unwrap();
         assert_eq!(catalogue.tools.len(), 2);
         let read = Catalogue::from_json(&catalogue.to_json()).unwrap();

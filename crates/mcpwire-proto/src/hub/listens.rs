@@ -166,7 +166,8 @@ impl Hub {
     /// Whether a notification came on a listen of ours.
     pub(super) fn is_our_listen(&mut self, server: Server, message: &Message) -> bool {
         let id = meta::subscription_id(message);
-        id.and_then(|id| self.owed.entry(&id)).is_some_and(|owed| matches!(owed, Owed::Listen { server: asked } if *asked == server))
+        id.and_then(|id| self.owed.entry(&id))
+            .is_some_and(|owed| matches!(owed, Owed::Listen { server: asked } if *asked == server))
     }
 
     /// Acknowledges the listens of clients that are in force, or have waited for long enough.

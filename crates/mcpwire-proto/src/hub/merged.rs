@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
+use super::Server;
 use super::catalogue::{Item, Part, array, renamed};
 use super::names::{Prefix, assign};
 use super::pattern::made_from;
 use super::upstream::Upstream;
-use super::Server;
 use crate::meta::key;
 use crate::object::quoted;
 use crate::version::ALL;
@@ -133,7 +133,9 @@ fn addressed(upstreams: &[Upstream], part: Part) -> (Vec<(String, Server)>, Vec<
 fn offered(upstreams: &[Upstream], part: Part) -> impl Iterator<Item = (&Upstream, &Item)> {
     upstreams.iter().flat_map(move |upstream| {
         let items = upstream.catalogue.iter().flat_map(move |catalogue| catalogue.part(part));
-        items.filter(move |item| part != Part::Tools || upstream.spec.shows(&item.key)).map(move |item| (upstream, item))
+        items
+            .filter(move |item| part != Part::Tools || upstream.spec.shows(&item.key))
+            .map(move |item| (upstream, item))
     })
 }
 

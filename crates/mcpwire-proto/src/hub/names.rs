@@ -61,8 +61,10 @@ impl FromStr for Prefix {
 pub(super) fn assign(prefix: Prefix, items: &[(&str, &str)]) -> Vec<String> {
     let mut owners: HashMap<&str, usize> = HashMap::new();
     items.iter().for_each(|(_, item)| *owners.entry(item).or_default() += 1);
-    let wanted: Vec<String> =
-        items.iter().map(|(server, item)| prefix.join(server, item, owners.get(item).is_some_and(|n| *n > 1))).collect();
+    let wanted: Vec<String> = items
+        .iter()
+        .map(|(server, item)| prefix.join(server, item, owners.get(item).is_some_and(|n| *n > 1)))
+        .collect();
     // Whoever comes first has the name itself; the numbers of others must not take a name that somebody has.
     let mut taken: HashSet<String> = wanted.iter().cloned().collect();
     let mut given: HashSet<&str> = HashSet::new();
