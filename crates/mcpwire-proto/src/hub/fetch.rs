@@ -185,7 +185,8 @@ impl Hub {
         if upstream.fetch.as_ref().is_some_and(|fetch| fetch.deadline <= now) {
             return self.fetch_failed(server, "it did not answer in time", now);
         }
-        if upstream.retry_at.is_some_and(|at| at <= now) {
+        // If something is asked already, that will show as well whether it is back.
+        if upstream.retry_at.take_if(|at| *at <= now).is_some() {
             self.fetch_all(server, now);
         }
     }

@@ -23,6 +23,8 @@ mod merged;
 mod names;
 mod pattern;
 mod route;
+#[cfg(test)]
+mod tests;
 mod upstream;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
