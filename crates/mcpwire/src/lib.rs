@@ -11,6 +11,7 @@ pub mod config;
 pub mod expose;
 pub mod folder;
 pub mod health;
+pub mod hub;
 pub mod link;
 mod rarely;
 pub mod reference;
