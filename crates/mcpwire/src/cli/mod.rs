@@ -3,15 +3,16 @@
 mod address;
 mod certs;
 mod check;
+mod configured;
 mod connect;
 mod demo;
 mod expose;
 mod folder;
 mod guard;
-mod hub;
 mod init;
 mod install;
 mod log;
+mod mcp_hub;
 mod orchestra;
 mod quic;
 mod reach;
@@ -19,6 +20,7 @@ mod reference;
 mod servers;
 mod stderr;
 mod target;
+mod targets;
 mod units;
 
 use std::ffi::OsString;

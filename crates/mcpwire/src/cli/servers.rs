@@ -1,14 +1,14 @@
 //! `mcpwire servers`: which servers are configured, where, and why others are left alone.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args as ClapArgs;
 use serde_json::{Value, json};
 
-use crate::config::{self, Environment, Found, Ignored, Options, Server, Source, Transport, Why};
+use super::configured::{ConfigArgs, environment};
+use crate::config::{self, Environment, Found, Ignored, Server, Source, Transport, Why};
 use crate::target::without_secrets;
 
 /// Show which servers are configured, where, and why others are left alone
@@ -19,12 +19,8 @@ use crate::target::without_secrets;
 /// understood.
 #[derive(Debug, ClapArgs)]
 pub(super) struct Args {
-    /// Read this file, and none of the places where clients keep theirs; can be given several times
-    #[arg(long = "config", value_name = "FILE")]
-    files: Vec<PathBuf>,
-    /// Take in the servers that the project in the current directory brings along
-    #[arg(long, conflicts_with = "files")]
-    project: bool,
+    #[command(flatten)]
+    config: ConfigArgs,
     /// Print it as JSON
     #[arg(long)]
     json: bool,
@@ -32,20 +28,13 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let environment = environment()?;
-    let found = config::load(&environment, &Options { files: args.files.clone(), project: args.project });
+    let found = config::load(&environment, &args.config.options());
     let text =
         if args.json { serde_json::to_string_pretty(&to_json(&found))? + "\n" } else { table(&found, &environment) };
     io::stdout().write_all(text.as_bytes()).context("cannot write to stdout")?;
     let useless = |why: &Why| matches!(why, Why::Unreadable(_) | Why::Stale(_) | Why::Invalid(_));
     let all_well = !found.ignored.iter().any(|ignored| useless(&ignored.why));
     Ok(if all_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// The machine as it is.
-pub(super) fn environment() -> Result<Environment> {
-    let home = std::env::home_dir().filter(|home| home.is_absolute());
-    let cwd = std::env::current_dir().context("cannot tell the current directory")?;
-    Ok(Environment::new(home, cwd, |name| std::env::var(name).ok()))
 }
 
 fn table(found: &Found, environment: &Environment) -> String {
