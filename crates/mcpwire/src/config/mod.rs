@@ -273,7 +273,11 @@ impl Loader {
                     Ok(entries) => *last = entries,
                     Err(Fault(why)) => {
                         let why = if last.is_some() { Why::Stale(why) } else { Why::Unreadable(why) };
-                        found.ignored.push(Ignored { source: place.source.clone(), entry: None, why });
+                        let ignored = Ignored { source: place.source.clone(), entry: None, why };
+                        // One file can have two places.
+                        if !found.ignored.contains(&ignored) {
+                            found.ignored.push(ignored);
+                        }
                     }
                 }
             }

@@ -325,8 +325,7 @@ fn a_bad_file_hurts_no_other() {
     machine.write("home/.codeium/windsurf/mcp_config.json", r#"{"mcpServers":{"good":{"command":"c"}}}"#);
     let found = machine.load();
     assert_eq!(found.servers.len(), 1);
-    let mut faults: Vec<String> = found.ignored.iter().map(|ignored| ignored.why.to_string()).collect();
-    faults.dedup();
+    let faults: Vec<String> = found.ignored.iter().map(|ignored| ignored.why.to_string()).collect();
     let begin = [
         "expected JSON, came nothing",
         "expected UTF-8",
@@ -347,6 +346,7 @@ fn bad_settings_are_left_alone_and_told() {
     let found = one(json!({ "command": "c", "timeout": "soon", "enabled": 7, "protocol": "1999-01-01" }));
     assert_eq!((found.servers[0].timeout, found.servers[0].protocol), (None, None));
     assert_eq!(found.ignored.len(), 3, "{:?}", found.ignored);
+    assert_eq!(one(json!({ "command": "c", "protocol": 5 })).servers.len(), 1);
     let found = one(json!({ "command": "c", "timeout": "2500", "enabled": "1", "protocol": "2025-06-18" }));
     assert_eq!(found.servers[0].timeout, Some(Duration::from_millis(2500)));
     assert_eq!(found.servers[0].protocol, Some("2025-06-18"));
