@@ -1,5 +1,6 @@
 //! The command line: the only place that reads arguments and the environment.
 
+mod address;
 mod certs;
 mod check;
 mod connect;
@@ -13,6 +14,7 @@ mod install;
 mod log;
 mod orchestra;
 mod quic;
+mod reach;
 mod reference;
 mod servers;
 mod stderr;
