@@ -140,8 +140,8 @@ fn server_json(server: &Server) -> Value {
     }
     told["timeout"] = json!(server.timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)));
     told["protocol"] = json!(server.protocol);
-    told["include"] = json!(server.tools.include);
-    told["exclude"] = json!(server.tools.exclude);
+    told["include"] = json!(server.include);
+    told["exclude"] = json!(server.exclude);
     told
 }
 

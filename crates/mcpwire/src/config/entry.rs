@@ -11,7 +11,7 @@ use super::environment::Environment;
 use super::expand::{Expanded, expand};
 use super::file::Entry;
 use super::secret::{Secret, Value};
-use super::{Filter, Program, Remote, Server, Source, Transport, outline};
+use super::{Program, Remote, Server, Source, Transport, outline};
 
 /// The longest time that can be meant.
 const LONGEST: f64 = 366.0 * 24.0 * 3600.0 * 1000.0;
@@ -32,10 +32,15 @@ pub(super) fn read(entry: &Entry, source: &Source, environment: &Environment) ->
         return (Outcome::Disabled, Vec::new());
     }
     let transport = reader.transport();
-    let server = transport.map(|transport| {
-        let (timeout, protocol, tools) = (reader.timeout(), reader.protocol(), reader.tools());
-        let (name, source, hash) = (entry.name.clone(), source.clone(), entry.hash());
-        Server { name, source, hash, transport, timeout, protocol, tools }
+    let server = transport.map(|transport| Server {
+        name: entry.name.clone(),
+        source: source.clone(),
+        hash: entry.hash(),
+        transport,
+        timeout: reader.timeout(),
+        protocol: reader.protocol(),
+        include: reader.texts(&["include", "includeTools", "enabled_tools", "enabledTools"]),
+        exclude: reader.texts(&["exclude", "excludeTools", "disabled_tools", "disabledTools"]),
     });
     let outcome = match server.filter(|_| reader.faults.is_empty()) {
         Some(server) => Outcome::Server(Box::new(server)),
@@ -142,13 +147,6 @@ impl<'a> Reader<'a> {
             self.notes.push(format!("\"protocol\" must be auto or one of {}", version::ALL.join(", ")));
         }
         known.copied()
-    }
-
-    fn tools(&mut self) -> Filter {
-        Filter {
-            include: self.texts(&["include", "includeTools", "enabled_tools", "enabledTools"]),
-            exclude: self.texts(&["exclude", "excludeTools", "disabled_tools", "disabledTools"]),
-        }
     }
 
     fn transport(&mut self) -> Option<Transport> {
