@@ -16,6 +16,9 @@ use super::{Program, Remote, Server, Source, Transport, outline};
 /// The longest time that can be meant.
 const LONGEST: f64 = 366.0 * 24.0 * 3600.0 * 1000.0;
 
+/// Who has so many variables that are not set has other worries.
+const ENOUGH_NOTES: usize = 32;
+
 pub(super) enum Outcome {
     Server(Box<Server>),
     Disabled,
@@ -73,7 +76,7 @@ impl<'a> Reader<'a> {
         let expanded = expand(text, self.environment);
         for name in &expanded.unset {
             let note = format!("${{{name}}} is not set");
-            if !self.notes.contains(&note) {
+            if self.notes.len() < ENOUGH_NOTES && !self.notes.contains(&note) {
                 self.notes.push(note);
             }
         }

@@ -54,7 +54,9 @@ pub(super) fn read(place: &Place, environment: &Environment) -> Result<Option<Ve
         json_entries(&jsonc::plain(&text), place.part, environment)?
     };
     match entries {
-        None if given => Err(Fault("expected \"mcpServers\", \"servers\" or \"mcp.servers\", came none of them".to_owned())),
+        None if given => {
+            Err(Fault("expected \"mcpServers\", \"servers\" or \"mcp.servers\", came none of them".to_owned()))
+        }
         entries => Ok(Some(entries.unwrap_or_default())),
     }
 }
