@@ -42,7 +42,15 @@ struct Question {
 
 impl Parked {
     fn new(call: Call, until: Instant) -> Parked {
-        Parked { call, until, questions: BTreeMap::new(), next_question: 0, progress: None, answer: None, refusal: None }
+        Parked {
+            call,
+            until,
+            questions: BTreeMap::new(),
+            next_question: 0,
+            progress: None,
+            answer: None,
+            refusal: None,
+        }
     }
 
     fn add(&mut self, id: Option<&Id>, question: &Message) {
