@@ -16,6 +16,7 @@ mod orchestra;
 mod quic;
 mod reach;
 mod reference;
+mod servers;
 mod stderr;
 mod target;
 mod units;
@@ -45,6 +46,7 @@ enum Command {
     Check(check::Args),
     Init(init::Args),
     Install(install::Args),
+    Servers(servers::Args),
     Demo(demo::Args),
     #[command(hide = true)]
     Reference(reference::Args),
@@ -65,6 +67,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Init(args) => init::run(&args),
         Command::Install(args) => install::run(&args),
+        Command::Servers(args) => servers::run(&args),
         Command::Demo(args) => demo::run(args),
         Command::Reference(args) => reference::run(args),
         Command::Guard(args) => Ok(guard::run(&args)),

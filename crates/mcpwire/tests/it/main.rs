@@ -11,6 +11,7 @@ mod eras;
 mod folder;
 mod quic;
 mod reference;
+mod servers;
 mod sharp;
 mod stateless;
 mod support;
