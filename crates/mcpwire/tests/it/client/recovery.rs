@@ -94,6 +94,8 @@ async fn a_program_that_never_answers_the_handshake_is_given_up_and_ended() {
     assert_eq!(client.unwrap_err().to_string(), "Connection to MCP server \"mute\" timed out after 300ms");
     assert_eq!(initialize["method"], "initialize");
     assert!(!runs(program.pid()), "connect waits for the end of what it has started");
+    let more = tokio::time::timeout(Duration::from_millis(50), program.hear()).await;
+    assert!(more.is_err(), "a handshake is not cancelled: {more:?}");
 }
 
 #[tokio::test]
