@@ -79,9 +79,11 @@ impl Hub {
     }
 
     fn call_answered(&mut self, call: Call, message: &Message, now: Instant) {
-        let failed = tells_of_no_answer(message);
-        let name = self.note_outcome(call.server, failed, now);
         let went_well = matches!(message.kind(), Kind::Result { .. });
+        // One that has not told what it offers, and now gives an error, may not even be there.
+        let unseen = self.upstream(call.server).is_some_and(|upstream| !upstream.live);
+        let failed = !went_well && (unseen || tells_of_no_answer(message));
+        let name = self.note_outcome(call.server, failed, now);
         self.effects.push_back(Effect::Answered(call.server, now.saturating_duration_since(call.started), went_well));
         if !went_well && self.ask_the_next(&call, now) {
             return;

@@ -6,8 +6,6 @@
 mod guests;
 mod outlet;
 mod servers;
-#[cfg(test)]
-mod tests;
 
 use std::fmt;
 use std::future::{pending, poll_fn};

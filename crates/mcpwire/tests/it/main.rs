@@ -8,6 +8,7 @@ mod curl;
 mod docs;
 mod eras;
 mod folder;
+mod hub;
 mod quic;
 mod reference;
 mod sharp;
