@@ -2,8 +2,12 @@
 //!
 //! The protocol itself, without I/O, is in [`mcpwire_proto`].
 
+mod atomic;
 pub mod bridge;
+pub mod cache;
 pub mod cli;
+pub mod client;
+pub mod config;
 pub mod expose;
 pub mod folder;
 pub mod health;
@@ -16,4 +20,6 @@ pub mod reference;
 mod schema;
 pub mod share;
 pub mod shutdown;
+pub mod target;
 pub mod transport;
+mod watch;

@@ -1,5 +1,6 @@
 //! The command line: the only place that reads arguments and the environment.
 
+mod address;
 mod certs;
 mod check;
 mod connect;
@@ -13,7 +14,9 @@ mod install;
 mod log;
 mod orchestra;
 mod quic;
+mod reach;
 mod reference;
+mod servers;
 mod stderr;
 mod target;
 mod units;
@@ -43,6 +46,7 @@ enum Command {
     Check(check::Args),
     Init(init::Args),
     Install(install::Args),
+    Servers(servers::Args),
     Demo(demo::Args),
     #[command(hide = true)]
     Reference(reference::Args),
@@ -63,6 +67,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Init(args) => init::run(&args),
         Command::Install(args) => install::run(&args),
+        Command::Servers(args) => servers::run(&args),
         Command::Demo(args) => demo::run(args),
         Command::Reference(args) => reference::run(args),
         Command::Guard(args) => Ok(guard::run(&args)),
