@@ -89,10 +89,16 @@ async fn names_follow_the_prefix() {
 #[tokio::test]
 async fn the_hub_and_its_first_client_share_a_session() {
     let old = Inside::new(Eras::Session);
-    let rig = Rig::new(vec![old.spec("old")]);
+    // As it is with programs: it cannot be told to which call a message belongs.
+    let spec = Spec { config: Config::default(), ..old.spec("old") };
+    let rig = Rig::new(vec![spec]);
     let mut client = rig.session().await;
     tools(&mut client).await;
     assert_eq!(info(&mut client, "old").await["client"], "table", "the server knows who its client is");
+    assert_eq!(old.connections(), 1);
+    assert_eq!(client.call("old__echo", json!({ "message": "x" })).await, "x");
+    let id = client.request("resources/subscribe", json!({ "uri": "test://watched-resource" })).await;
+    client.result(id).await;
     assert_eq!(old.connections(), 1);
     let mut other = rig.stateless();
     other.declare(key::CLIENT_INFO, json!({ "name": "other", "version": "1" }));
