@@ -9,6 +9,7 @@ mod curl;
 mod docs;
 mod eras;
 mod folder;
+mod hub;
 mod quic;
 mod reference;
 mod servers;
