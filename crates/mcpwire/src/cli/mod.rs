@@ -42,7 +42,8 @@ enum Command {
     Certs(certs::Args),
     Check(check::Args),
     Init(init::Args),
-    Install(install::Args),
+    Install(Box<install::Args>),
+    Uninstall(install::UninstallArgs),
     Demo(demo::Args),
     #[command(hide = true)]
     Reference(reference::Args),
@@ -52,7 +53,8 @@ enum Command {
 
 /// Runs the command that the arguments name.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(args) {
+    let argv: Vec<OsString> = args.into_iter().collect();
+    let cli = match Cli::try_parse_from(&argv) {
         Ok(cli) => cli,
         Err(error) => return explain(&error),
     };
@@ -62,7 +64,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Certs(args) => certs::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Init(args) => init::run(&args),
-        Command::Install(args) => install::run(&args),
+        Command::Install(args) => install::run(&args, &argv),
+        Command::Uninstall(args) => install::run_uninstall(&args),
         Command::Demo(args) => demo::run(args),
         Command::Reference(args) => reference::run(args),
         Command::Guard(args) => Ok(guard::run(&args)),

@@ -8,6 +8,7 @@ mod curl;
 mod docs;
 mod eras;
 mod folder;
+mod install;
 mod quic;
 mod reference;
 mod sharp;
