@@ -15,4 +15,5 @@ pub mod reference;
 mod schema;
 pub mod share;
 pub mod shutdown;
+pub mod target;
 pub mod transport;

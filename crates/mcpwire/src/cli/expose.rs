@@ -19,12 +19,13 @@ use tokio::sync::{mpsc, watch};
 use super::log::{self, LogArgs};
 use super::quic::{QuicArgs, QuicFront};
 use super::say;
-use super::target::{Target, TargetArgs};
+use super::target::TargetArgs;
 use super::units::duration;
 use crate::bridge::Reach;
 use crate::expose::{self, stopped};
 use crate::health::Health;
 use crate::link::Link;
+use crate::target::Target;
 use crate::transport::http::server::{self, Options, Token};
 use crate::transport::{quic, unix};
 use crate::{share, shutdown};
@@ -101,7 +102,7 @@ pub(super) fn run(mut args: Args) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
     let outcome = runtime.block_on(async {
         let stop = shutdown::requested().context("cannot watch for signals")?;
-        let health = Health::new(&shown(&target));
+        let health = Health::new(&target.label());
         let mut fronts = Fronts::open(&args, token, tls, &health).await?;
         fronts.announce(&args, made_up.as_deref())?;
         let plugin = fronts.quic.as_mut().map(|front| front.be_plugin(&args.quic, &args.target));
@@ -260,17 +261,6 @@ async fn serve(
         let _ = tokio::time::timeout(GOODBYE, async { (ended.await, goodbye.await) }).await;
     }
     outcome
-}
-
-/// The target as peers may see it: neither paths nor secrets.
-fn shown(target: &Target) -> String {
-    match target {
-        Target::Http(options) => options.url.host_str().unwrap_or_default().to_owned(),
-        Target::Unix { .. } => "unix socket".to_owned(),
-        Target::Child(options) => options.name.clone(),
-        Target::Folder(_) => "folder".to_owned(),
-        Target::Orchestra(options) | Target::QuicMcp(options) => options.address.host.clone(),
-    }
 }
 
 fn options(

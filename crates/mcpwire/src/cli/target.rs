@@ -1,32 +1,26 @@
-//! What a command is to be connected to: read from the command line once, opened as a link as often as needed.
+//! What a command is to be connected to, as it is written on the command line.
 
 use std::ffi::{OsStr, OsString};
-use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args as ClapArgs, ValueEnum};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use hyper_util::client::proxy::matcher::Matcher;
-use mcpwire_proto::conversation::{Config, Key, Known};
+use mcpwire_proto::conversation::Config;
 use mcpwire_proto::frame::DEFAULT_LIMIT;
-use mcpwire_proto::session::legacy;
 use mcpwire_proto::version;
-use tokio::task::JoinHandle;
 use url::{Host, Url};
 
 use super::folder::{self, Place};
 use super::hub;
 use super::orchestra::{OrchestraArgs, host_and_port};
 use super::units::{Size, duration, size};
-use crate::bridge::Reach;
-use crate::folder::Folder;
-use crate::link::Link;
-use crate::transport::child::{self, Closing};
+use crate::target::Target;
+use crate::transport::child;
 use crate::transport::http::client::{self, Proxy, Tls, Transport};
-use crate::transport::{quic, unix};
+use crate::transport::quic;
 
 /// Our own program, even after its file was replaced.
 const OURSELVES: &str = "/proc/self/exe";
@@ -112,17 +106,6 @@ enum Address {
     QuicMcp(quic::Address),
 }
 
-/// A target with all it takes to open it.
-#[derive(Debug)]
-pub(super) enum Target {
-    Http(Box<client::Options>),
-    Child(child::Options),
-    Unix { path: PathBuf, max_message: usize },
-    Folder(Folder),
-    Orchestra(quic::TargetOptions),
-    QuicMcp(quic::TargetOptions),
-}
-
 impl TargetArgs {
     pub(super) fn orchestra(&self) -> &OrchestraArgs {
         &self.orchestra
@@ -139,19 +122,13 @@ impl TargetArgs {
 
     /// How a conversation with the target behaves.
     pub(super) fn config(&self, target: &Target) -> Result<Config> {
-        let mut key = [0; 32];
-        getrandom::fill(&mut key).context("cannot get random bytes")?;
-        // The streams of HTTP and QUIC tell by themselves which call a message belongs to.
-        let sorted = matches!(target, Target::Http(_) | Target::Orchestra(_) | Target::QuicMcp(_));
-        let relay = legacy::Config {
-            wait: self.wait,
-            timeout: self.timeout,
-            // Signs of progress count for the call they belong to.
-            attribute: self.timeout.is_some() && !sorted,
-            seed: fastrand::u64(..),
-            ..legacy::Config::default()
-        };
-        Ok(Config { relay, sorted, protocol: self.protocol.0, key: Key(key), ..Config::default() })
+        let mut config = target.config()?;
+        config.relay.wait = self.wait;
+        config.relay.timeout = self.timeout;
+        // Signs of progress count for the call they belong to.
+        config.relay.attribute = self.timeout.is_some() && !config.sorted;
+        config.protocol = self.protocol.0;
+        Ok(config)
     }
 
     /// Reads the files and variables that the arguments name.
@@ -187,16 +164,12 @@ impl TargetArgs {
         if let Some(cwd) = self.cwd.as_deref().filter(|cwd| !cwd.is_dir()) {
             bail!("--cwd: {} is no directory", cwd.display());
         }
-        let name = Path::new(program).file_name().unwrap_or(program).to_string_lossy().into_owned();
         Ok(child::Options {
-            name,
-            program: program.to_owned(),
-            args: args.to_vec(),
             env,
             cwd: self.cwd.clone(),
             max_message: self.max_message.0,
-            closing: Closing::default(),
             guard: Some(PathBuf::from(OURSELVES)).filter(|path| path.exists()),
+            ..child::Options::new(program, args)
         })
     }
 
@@ -216,55 +189,13 @@ impl TargetArgs {
         };
         Ok(client::Options {
             proxy: proxy_for(url),
-            url: url.clone(),
             transport,
             headers,
             tls: Tls { authorities, identity, insecure: self.insecure },
             max_message: self.max_message.0,
             resume_for: self.wait,
+            ..client::Options::new(url.clone())
         })
-    }
-}
-
-impl Target {
-    pub(super) fn reach(self) -> Reach {
-        let known = match &self {
-            // HTTP+SSE is older than requests that stand for themselves.
-            Target::Http(options) if options.transport == Transport::Sse => {
-                Known { session: Some(true), stateless: Some(false) }
-            }
-            // Both eras are spoken by ourselves.
-            Target::Folder(_) | Target::Orchestra(_) => Known { session: Some(true), stateless: Some(true) },
-            _ => Known::default(),
-        };
-        let reach = Reach::new(Arc::new(move || self.open().map(|(link, goodbye)| (link, Some(goodbye)))));
-        reach.learn(known);
-        reach
-    }
-
-    /// Makes a link to the target. The handle completes when the link was dropped and all is put away.
-    pub(super) fn open(&self) -> Result<(Link, JoinHandle<()>)> {
-        Ok(match self {
-            Target::Http(options) => client::connect(client::Options::clone(options))?,
-            Target::Child(options) => child::connect(options.clone()),
-            Target::Folder(folder) => folder.connect(),
-            Target::Unix { path, max_message } => unix::connect(path.clone(), *max_message),
-            Target::Orchestra(options) => quic::connect(options.clone())?,
-            Target::QuicMcp(options) => quic::connect_mcp(options.clone())?,
-        })
-    }
-}
-
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Target::Http(options) => f.write_str(&shown(&options.url)),
-            Target::Child(options) => f.write_str(&options.name),
-            Target::Unix { path, .. } => write!(f, "unix:{}", path.display()),
-            Target::Folder(_) => f.write_str("the folder"),
-            Target::Orchestra(options) => write!(f, "quic://{}", options.address),
-            Target::QuicMcp(options) => write!(f, "quic+mcp://{}", options.address),
-        }
     }
 }
 
@@ -341,17 +272,6 @@ fn proxy_for(url: &Url) -> Option<Proxy> {
     Some(proxy)
 }
 
-/// A URL without what may be secret in it.
-fn shown(url: &Url) -> String {
-    let mut url = url.clone();
-    let _ = url.set_username("");
-    let _ = url.set_password(None);
-    if url.query().is_some() {
-        url.set_query(Some("..."));
-    }
-    url.to_string()
-}
-
 fn header(text: &str) -> Result<(HeaderName, HeaderValue)> {
     let Some((name, value)) = text.split_once(':') else {
         bail!("--header: expected 'NAME: VALUE', came no colon");
@@ -388,11 +308,5 @@ mod tests {
         assert_eq!(expand("$5 {x}", variable).unwrap(), "$5 {x}");
         assert!(expand("${NONE}", variable).unwrap_err().to_string().contains("NONE"));
         assert!(expand("${TOKEN", variable).is_err());
-    }
-
-    #[test]
-    fn what_is_shown_of_a_url_holds_no_secrets() {
-        let url = "https://user:pw@example.com/mcp?key=s3cret".parse().unwrap();
-        assert_eq!(shown(&url), "https://example.com/mcp?...");
     }
 }

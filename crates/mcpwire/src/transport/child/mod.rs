@@ -11,11 +11,12 @@ pub mod guard;
 mod process;
 mod stderr;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use mcpwire_proto::frame::DEFAULT_LIMIT;
 use mcpwire_proto::{Failure, code};
 use tokio::task::{self, JoinHandle};
 
@@ -40,6 +41,22 @@ pub struct Options {
     /// with us, whatever happens to us. Linux only. The thread that starts the child counts as its parent: the runtime
     /// must not end its workers before the child.
     pub guard: Option<PathBuf>,
+}
+
+impl Options {
+    /// In our directory, with our environment.
+    pub fn new(program: &OsStr, args: impl IntoIterator<Item = impl Into<OsString>>) -> Options {
+        Options {
+            name: Path::new(program).file_name().unwrap_or(program).to_string_lossy().into_owned(),
+            program: program.to_owned(),
+            args: args.into_iter().map(Into::into).collect(),
+            env: Vec::new(),
+            cwd: None,
+            max_message: DEFAULT_LIMIT,
+            closing: Closing::default(),
+            guard: None,
+        }
+    }
 }
 
 /// How long each step of the end may take.
