@@ -4,6 +4,7 @@
 
 pub mod bridge;
 pub mod cli;
+pub mod client;
 pub mod expose;
 pub mod folder;
 pub mod health;

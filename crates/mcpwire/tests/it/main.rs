@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that meets the unexpected has failed")]
 
 mod child;
+mod client;
 mod connect;
 mod curl;
 mod docs;

@@ -34,6 +34,7 @@ use crate::link::{Link, Port};
 use crate::transport::http::PROTOCOL_VERSION;
 
 pub use self::dial::Proxy;
+pub(crate) use self::status::described;
 pub use self::tls::Tls;
 
 /// How long an answer may still come for a request that was cancelled.

@@ -1,0 +1,252 @@
+//! An MCP client for programs: connects to any target, asks it, and hears what it has to say.
+//!
+//! A [`Client`] sits on a bridge of its own. So its server may be of any transport and any era, may be restarted under it, and is
+//! found again. With [`Options::recover`] off it fails fast instead: when the connection is lost, everything that is pending is
+//! rejected with `Transport closed`.
+
+mod books;
+pub mod content;
+mod driver;
+mod error;
+mod handler;
+mod methods;
+mod request;
+mod tap;
+mod types;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mcpwire_proto::conversation::Config;
+use mcpwire_proto::{Message, method, version};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use self::books::Books;
+use self::driver::Driver;
+use self::tap::Tap;
+use crate::bridge::{self, Reach, Upstreams};
+use crate::link::{Event, Link, Port};
+
+pub use self::error::{Cause, Error, HttpError, RpcError};
+pub use self::handler::{Handler, Reply, Root};
+pub use self::request::{Cancel, OnProgress, Progress, RequestOptions};
+pub use self::types::{
+    CallResult, Completion, Contents, Implementation, Prompt, PromptArgument, PromptMessage, PromptResult, ReadResult,
+    Resource, Server, Template, Tool, Whole,
+};
+
+/// How long what was sent already may take to go out when the client is closed.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long the target may take to be let go; its own limits are shorter.
+const GOODBYE: Duration = Duration::from_secs(10);
+
+/// How a client behaves.
+#[derive(Clone)]
+pub struct Options {
+    /// What the server is called in errors.
+    pub name: String,
+    pub client_info: Implementation,
+    /// What the handler can do, as in `{"roots": {}, "sampling": {}, "elicitation": {}}`.
+    pub capabilities: Value,
+    /// How long an answer may take; zero is for ever.
+    pub timeout: Duration,
+    /// How long the handshake may take; zero is for ever.
+    pub connect_timeout: Duration,
+    /// Whether a lost connection is made anew, and what can be repeated without harm is repeated.
+    pub recover: bool,
+    pub handler: Arc<dyn Handler>,
+    /// How the bridge behaves: how long it waits for a server that cannot be reached, and which version it speaks.
+    pub bridge: Config,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            name: "server".to_owned(),
+            client_info: Implementation {
+                name: env!("CARGO_PKG_NAME").to_owned(),
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                title: None,
+            },
+            capabilities: json!({}),
+            timeout: Duration::from_secs(30),
+            connect_timeout: Duration::from_secs(30),
+            recover: true,
+            handler: Arc::new(()),
+            bridge: Config::default(),
+        }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Options");
+        shown.field("name", &self.name).field("timeout", &self.timeout).field("recover", &self.recover);
+        shown.finish_non_exhaustive()
+    }
+}
+
+/// A connection to a server. Clones are the same connection; it ends with [`Client::close`], or with the last clone.
+#[derive(Debug, Clone)]
+pub struct Client(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    connection: Connection,
+    server: Whole<Server>,
+    timeout: Duration,
+}
+
+/// The caller's hold on the connection.
+#[derive(Debug)]
+struct Connection(Arc<Books>);
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.0.close(None);
+    }
+}
+
+impl Client {
+    /// Connects, and shakes hands. Must be called in a runtime.
+    pub async fn connect(reach: Reach, options: Options) -> Result<Client, Error> {
+        let Options { name, client_info, capabilities, timeout: limit, connect_timeout, .. } = options.clone();
+        let connection = open(&reach, options)?;
+        let hello = json!({
+            "protocolVersion": version::V2025_11_25,
+            "capabilities": capabilities,
+            "clientInfo": client_info,
+        });
+        let opening =
+            request::request(&connection.0, method::INITIALIZE, &hello, RequestOptions::default(), Duration::ZERO);
+        let opened = tokio::select! {
+            opened = opening => opened.and_then(|answer| answer.read()),
+            () = request::until(request::after(connect_timeout)) => {
+                Err(Error::ConnectTimeout { name, after: connect_timeout })
+            }
+        };
+        let server = match opened {
+            Ok(server) => server,
+            Err(error) => {
+                end(&connection.0).await;
+                return Err(error);
+            }
+        };
+        let client = Client(Arc::new(Inner { connection, server, timeout: limit }));
+        client.notify(method::INITIALIZED, ()).await?;
+        Ok(client)
+    }
+
+    /// What the server said of itself in the handshake.
+    pub fn server(&self) -> &Whole<Server> {
+        &self.0.server
+    }
+
+    /// Whether requests can be made. While a lost server is being found again they can: they wait for it.
+    pub fn connected(&self) -> bool {
+        self.books().is_open()
+    }
+
+    /// Asks anything, and waits for the answer. Dropping the future withdraws the request.
+    ///
+    /// `params` must be an object, or nothing (`()`), which is sent as an empty one.
+    pub async fn request(
+        &self,
+        method: &str,
+        params: impl Serialize,
+        options: RequestOptions,
+    ) -> Result<Answer, Error> {
+        let limit = options.timeout.unwrap_or(self.0.timeout);
+        request::request(self.books(), method, &params, options, limit).await
+    }
+
+    /// Tells the server something. It is on its way when this returns; if it does not arrive, the handler hears of it.
+    pub async fn notify(&self, method: &str, params: impl Serialize) -> Result<(), Error> {
+        let params = request::params_text(&params)?;
+        let tx = self.books().sender().ok_or(Error::NotConnected)?;
+        let message = Message::notification(method, Some(&params));
+        tokio::select! {
+            sent = tx.send(Event::Packet(message.into())) => {
+                sent.map_err(|_| Error::closed(self.books().why().as_deref()))
+            }
+            () = request::until(request::after(self.0.timeout)) => Err(Error::NotifyTimeout(self.0.timeout)),
+        }
+    }
+
+    /// Ends the connection, for all clones; what is pending is rejected. Returns when the server's program is gone, or its
+    /// session deleted.
+    pub async fn close(&self) {
+        end(self.books()).await;
+    }
+
+    /// Waits until the connection has ended, for whatever reason.
+    pub async fn closed(&self) {
+        let _ = self.books().ended.subscribe().wait_for(|ended| *ended).await;
+    }
+
+    fn books(&self) -> &Books {
+        &self.0.connection.0
+    }
+}
+
+/// What a server answered, as it came.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    method: String,
+    message: Message,
+}
+
+impl Answer {
+    /// The text of the result.
+    pub fn raw(&self) -> &str {
+        self.message.payload().unwrap_or_default()
+    }
+
+    /// The result as a type of the caller's.
+    pub fn read<'a, T: Deserialize<'a>>(&'a self) -> Result<T, Error> {
+        let unexpected = |error: serde_json::Error| Error::Unexpected {
+            method: self.method.clone(),
+            why: format!("expected another result: {error}"),
+        };
+        serde_json::from_str(self.raw()).map_err(unexpected)
+    }
+}
+
+/// Starts the bridge, and the loop that is its client.
+fn open(reach: &Reach, options: Options) -> Result<Connection, Error> {
+    let (downstream, Port { tx, rx }) = Link::pair();
+    let books = Arc::new(Books::new(tx));
+    let Options { handler, recover, bridge: config, .. } = options;
+    let tap = Tap { books: Arc::clone(&books), handler: Arc::clone(&handler), recover };
+    let upstreams = Upstreams::opened(tap.on(reach)).map_err(|error| Error::Unreachable(format!("{error:#}")))?;
+    let guard = Ended(Arc::clone(&books));
+    let driver = Driver::new(Arc::clone(&books), Arc::clone(&handler));
+    let connection = Connection(books);
+    tokio::spawn(async move {
+        let stop = guard.0.stop.notified();
+        let bridge = bridge::carry(downstream, upstreams, config, stop, LAST_WORDS, None);
+        let ((_, upstreams), ()) = tokio::join!(bridge, driver.run(rx));
+        guard.0.close(Some("the connection to the server ended"));
+        let _ = timeout(GOODBYE, upstreams.gone()).await;
+        handler.on_close(guard.0.why().as_deref());
+    });
+    Ok(connection)
+}
+
+/// Sees to it that nobody waits for a loop that has ended, even by a fault in a handler.
+struct Ended(Arc<Books>);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.close(Some("a handler failed"));
+        self.0.ended.send_replace(true);
+    }
+}
+
+async fn end(books: &Books) {
+    books.close(None);
+    let _ = books.ended.subscribe().wait_for(|ended| *ended).await;
+}

@@ -1,0 +1,79 @@
+//! Watches the links to the server: the handler hears what goes wrong on them, and a client that does not recover is spared
+//! the bridge's attempts to mend it.
+
+use std::sync::Arc;
+
+use mcpwire_proto::Failure;
+use tokio::sync::mpsc;
+
+use super::Handler;
+use super::books::Books;
+use super::error::Failed;
+use crate::bridge::Reach;
+use crate::link::{Event, Link};
+
+/// How many events wait for the bridge here, besides those on the link itself.
+const DEPTH: usize = 16;
+
+#[derive(Clone)]
+pub(super) struct Tap {
+    pub(super) books: Arc<Books>,
+    pub(super) handler: Arc<dyn Handler>,
+    pub(super) recover: bool,
+}
+
+impl Tap {
+    /// The same target, watched. What is found out about it is kept for both.
+    pub(super) fn on(self, reach: &Reach) -> Reach {
+        reach.map(move |Link { tx, rx }| {
+            let (events, tapped) = mpsc::channel(DEPTH);
+            tokio::spawn(self.clone().run(rx, events));
+            Link { tx, rx: tapped }
+        })
+    }
+
+    async fn run(self, mut rx: mpsc::Receiver<Event>, events: mpsc::Sender<Event>) {
+        loop {
+            let event = tokio::select! {
+                event = rx.recv() => event,
+                () = events.closed() => return,
+            };
+            let Some(event) = event.and_then(|event| self.look(event)) else { return };
+            if events.send(event).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// What the bridge gets of it; `None` if this is the end.
+    fn look(&self, event: Event) -> Option<Event> {
+        match &event {
+            Event::Failed { message, failure } if !message.is_request() => {
+                self.handler.on_error(&format!("{message} failed: {failure}"));
+            }
+            Event::Gone(why) | Event::SessionLost(why) => self.handler.on_error(why),
+            Event::Garbage(rejected) => self.handler.on_error(&rejected.fault.to_string()),
+            Event::Packet(_) | Event::Batch(_) | Event::Failed { .. } => {}
+        }
+        if self.recover {
+            return Some(event);
+        }
+        match event {
+            Event::Gone(why) => {
+                self.books.close(Some(&why));
+                None
+            }
+            Event::Failed { message, failure } => {
+                let (failed, why) = match &failure {
+                    Failure::Unreachable(why) => (Failed::Unreachable, why),
+                    Failure::Interrupted(why) => (Failed::Interrupted, why),
+                    Failure::SessionLost(why) => (Failed::SessionLost, why),
+                    Failure::Refused(_) => return Some(Event::Failed { message, failure }),
+                };
+                let failure = Failure::Refused(failed.to_object(why).into());
+                Some(Event::Failed { message, failure })
+            }
+            event => Some(event),
+        }
+    }
+}
