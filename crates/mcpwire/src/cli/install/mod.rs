@@ -91,7 +91,10 @@ impl FromArgMatches for What {
 
 impl ClapArgs for What {
     fn augment_args(command: Command) -> Command {
-        connect::Args::augment_args(command).mut_arg("target", |target| target.required_unless_present_any(["print"]))
+        let command = connect::Args::augment_args(command);
+        // An argument that was touched comes after the others, and COMMAND is to be the last.
+        let command = command.mut_arg("target", |target| target.required_unless_present_any(["print"]));
+        command.mut_arg("command", |command| command)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
