@@ -96,6 +96,12 @@ impl Target {
     }
 }
 
+impl From<Target> for Reach {
+    fn from(target: Target) -> Reach {
+        target.reach()
+    }
+}
+
 /// The target as its user may see it: without what may be secret in it.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

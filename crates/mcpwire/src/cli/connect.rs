@@ -36,7 +36,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args) -> Result<ExitCode> {
     log::init(&args.log);
-    let limit = args.target.max_message();
+    let limit = args.target.reach.max_message();
     let drain = args.drain;
     let target = args.target.target()?;
     let config = args.target.config(&target)?;

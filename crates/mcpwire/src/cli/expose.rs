@@ -23,7 +23,7 @@ use super::target::TargetArgs;
 use super::units::duration;
 use crate::bridge::Reach;
 use crate::expose::{self, stopped};
-use crate::health::Health;
+use crate::health::{Board, Health};
 use crate::link::Link;
 use crate::target::Target;
 use crate::transport::http::server::{self, Options, Token};
@@ -39,7 +39,8 @@ const GOODBYE: Duration = Duration::from_secs(10);
 
 /// Expose an MCP server on the network
 ///
-/// Serves Streamable HTTP at /mcp, HTTP+SSE of 2024-11-05 at /sse and /messages, and /health, all on one port; Orchestra's protocol
+/// Serves Streamable HTTP at /mcp, HTTP+SSE of 2024-11-05 at /sse and /messages, /health
+/// and /metrics, all on one port; Orchestra's protocol
 /// and MCP over QUIC on another. Exit codes: 0 when
 /// it was stopped, 1 when it could not start, 2 when the command line is not understood.
 #[derive(Debug, ClapArgs)]
@@ -93,7 +94,7 @@ pub(super) struct Args {
 
 pub(super) fn run(mut args: Args) -> Result<ExitCode> {
     log::init(&args.log);
-    if args.quic.complete(&mut args.target)? {
+    if args.quic.complete(&mut args.target.reach)? {
         return Ok(ExitCode::SUCCESS);
     }
     let target = args.target.target()?;
@@ -103,9 +104,9 @@ pub(super) fn run(mut args: Args) -> Result<ExitCode> {
     let outcome = runtime.block_on(async {
         let stop = shutdown::requested().context("cannot watch for signals")?;
         let health = Health::new(&target.label());
-        let mut fronts = Fronts::open(&args, token, tls, &health).await?;
+        let mut fronts = Fronts::open(&args, token, tls, &Board::new([health.clone()])).await?;
         fronts.announce(&args, made_up.as_deref())?;
-        let plugin = fronts.quic.as_mut().map(|front| front.be_plugin(&args.quic, &args.target));
+        let plugin = fronts.quic.as_mut().map(|front| front.be_plugin(&args.quic, &args.target.reach));
         let stop = async {
             match plugin {
                 Some(plugin) => tokio::select! {
@@ -136,7 +137,7 @@ impl Fronts {
         args: &Args,
         token: Option<Token>,
         tls: Option<Arc<rustls::ServerConfig>>,
-        health: &Health,
+        health: &Board,
     ) -> Result<Fronts> {
         let http = match args.http {
             None => None,
@@ -153,7 +154,7 @@ impl Fronts {
                 Some(listener.with_context(|| format!("cannot listen on {}", path.display()))?)
             }
         };
-        let quic = args.quic.open(args.target.orchestra()).await?;
+        let quic = args.quic.open(args.target.reach.orchestra()).await?;
         Ok(Fronts { http, unix, quic })
     }
 
@@ -187,7 +188,7 @@ impl Fronts {
     /// Serves clients until `stop` turns true and all of them are gone.
     async fn serve(self, args: &Args, sessions: mpsc::Sender<Link>, stop: watch::Receiver<bool>) {
         let limits = unix::Options {
-            max_message: args.target.max_message(),
+            max_message: args.target.reach.max_message(),
             max_connections: args.max_sessions,
             grace: args.drain,
             ..unix::Options::default()
@@ -268,7 +269,7 @@ fn options(
     address: SocketAddr,
     token: Option<Token>,
     tls: Option<Arc<rustls::ServerConfig>>,
-    health: &Health,
+    health: &Board,
 ) -> Options {
     let mut allowed_hosts = args.allow_host.clone();
     if !address.ip().is_unspecified() {
@@ -279,9 +280,9 @@ fn options(
         allowed_origins: args.allow_origin.clone(),
         token,
         tls,
-        health: vec![health.clone()],
+        health: Some(health.clone()),
         http_with_sse: true,
-        max_message: args.target.max_message(),
+        max_message: args.target.reach.max_message(),
         max_sessions: args.max_sessions,
         session_idle: args.session_idle,
         stream_after: STREAM_AFTER,

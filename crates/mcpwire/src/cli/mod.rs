@@ -1,5 +1,6 @@
 //! The command line: the only place that reads arguments and the environment.
 
+mod address;
 mod ask;
 mod certs;
 mod check;
@@ -15,7 +16,9 @@ mod install;
 mod log;
 mod orchestra;
 mod quic;
+mod reach;
 mod reference;
+mod servers;
 mod stderr;
 mod target;
 mod units;
@@ -53,6 +56,7 @@ enum Command {
     Init(init::Args),
     Install(Box<install::Args>),
     Uninstall(install::UninstallArgs),
+    Servers(servers::Args),
     Demo(demo::Args),
     Completions(completions::CompletionsArgs),
     Man(completions::ManArgs),
@@ -85,6 +89,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Init(args) => init::run(&args),
         Command::Install(args) => install::run(&args, &argv),
         Command::Uninstall(args) => install::run_uninstall(&args),
+        Command::Servers(args) => servers::run(&args),
         Command::Demo(args) => demo::run(args),
         Command::Completions(args) => completions::completions(&args),
         Command::Man(args) => completions::man(&args),

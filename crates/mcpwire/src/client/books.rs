@@ -16,7 +16,7 @@ use crate::link::Event;
 /// What the clones of a client, their requests and the loop share.
 pub(super) struct Books {
     state: Mutex<State>,
-    /// Told when the connection is to end without waiting for what is under way.
+    /// Told when the connection is to end.
     pub(super) stop: Notify,
     /// Whether everything is put away.
     pub(super) ended: watch::Sender<bool>,
@@ -108,9 +108,8 @@ impl Books {
             state.why = why.map(str::to_owned);
             std::mem::take(&mut state.pending)
         };
-        if !pending.is_empty() {
-            self.stop.notify_one();
-        }
+        // A bridge that waits for a server which does not read would not notice that we are done.
+        self.stop.notify_one();
         for (_, pending) in pending {
             let _ = pending.reply.send(Err(Error::closed(why)));
         }

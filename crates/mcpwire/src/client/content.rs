@@ -48,3 +48,40 @@ pub fn part_text(part: &str) -> Option<String> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(result: serde_json::Value, expected: &str) {
+        assert_eq!(text(&serde_json::from_value(result).unwrap()), expected);
+    }
+
+    #[test]
+    fn parts_are_joined_by_a_blank_line() {
+        check(
+            json!({"content": [
+                {"type": "text", "text": "one"},
+                {"type": "image", "data": "aGk=", "mimeType": "image/png"},
+                {"type": "resource", "resource": {"uri": "file:///a", "text": "line 1\nline 2"}},
+                {"type": "resource", "resource": {"uri": "file:///b", "blob": "aGk="}},
+                {"type": "audio", "data": "aGk=", "mimeType": "audio/wav"},
+                {"type": "resource_link", "uri": "file:///c", "name": "c"},
+            ]}),
+            "one\n\n[Image: image/png]\n\n[Resource: file:///a]\nline 1\nline 2\n\n[Resource: file:///b]\n\n[Audio: audio/wav]\n\n\
+             [Resource: file:///c]",
+        );
+    }
+
+    #[test]
+    fn an_error_says_so_and_what_is_not_known_is_left_out() {
+        check(json!({"content": [{"type": "text", "text": "no such file"}], "isError": true}), "Error: no such file");
+        check(
+            json!({"content": [{"type": "hologram"}, {"type": "resource"}, {}, 7, {"type": "text", "text": "x"}]}),
+            "x",
+        );
+        check(json!({}), "");
+    }
+}

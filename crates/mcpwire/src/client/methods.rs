@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use mcpwire_proto::{code, method};
+use mcpwire_proto::{Object, code, method};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -110,15 +110,18 @@ impl Client {
         let mut params = json!({});
         for _ in 0..MOST_PAGES {
             let answer = self.simple(method, &params).await?;
-            let page: Page<'_> = answer.read()?;
-            for item in page.items(member).map_err(unexpected)? {
+            let page = Object::parse(answer.raw()).ok_or_else(|| unexpected("expected an object".to_owned()))?;
+            let items = page.get(member).ok_or_else(|| unexpected(format!("expected {member}, came none")))?;
+            let items: Vec<&RawValue> = serde_json::from_str(items)
+                .map_err(|error| unexpected(format!("expected a list of {member}: {error}")))?;
+            for item in items {
                 match serde_json::from_str(item.get()) {
                     Ok(item) => listed.push(item),
                     // One bad entry does not hurt the others.
                     Err(error) => tracing::warn!(target: "client", "{method}: skipped an entry: {error}"),
                 }
             }
-            let Some(cursor) = page.next_cursor else { return Ok(listed) };
+            let Some(cursor) = page.string("nextCursor") else { return Ok(listed) };
             if !seen.insert(cursor.clone()) {
                 return Err(unexpected(format!("the server named the cursor {cursor:?} twice")));
             }
@@ -132,34 +135,6 @@ impl Client {
 struct NamedCall<'a> {
     name: &'a str,
     arguments: Box<RawValue>,
-}
-
-/// One page of any list.
-#[derive(Deserialize)]
-struct Page<'a> {
-    #[serde(default, rename = "nextCursor")]
-    next_cursor: Option<String>,
-    #[serde(borrow, default)]
-    tools: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    resources: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "resourceTemplates")]
-    templates: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    prompts: Option<&'a RawValue>,
-}
-
-impl<'a> Page<'a> {
-    fn items(&self, member: &str) -> Result<Vec<&'a RawValue>, String> {
-        let items = match member {
-            "tools" => self.tools,
-            "resources" => self.resources,
-            "resourceTemplates" => self.templates,
-            _ => self.prompts,
-        };
-        let items = items.ok_or_else(|| format!("expected {member}, came none"))?;
-        serde_json::from_str(items.get()).map_err(|error| format!("expected a list of {member}: {error}"))
-    }
 }
 
 /// Arguments are an object, empty if there are none.

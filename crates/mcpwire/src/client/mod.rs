@@ -3,6 +3,112 @@
 //! A [`Client`] sits on a bridge of its own. So its server may be of any transport and any era, may be restarted under it, and is
 //! found again. With [`Options::recover`] off it fails fast instead: when the connection is lost, everything that is pending is
 //! rejected with `Transport closed`.
+//!
+//! ```
+//! use mcpwire::client::{Client, Options, RequestOptions, content};
+//! use mcpwire::folder::Folder;
+//! use mcpwire::target::Target;
+//! use serde_json::json;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // Or Target::http("https://example.com/mcp".parse()?), or Target::command("npx", ["-y", "some-server"]).
+//! let target = Target::Folder(Folder::sample());
+//! let client = Client::connect(target, Options::default()).await?;
+//! println!("{} speaks {}", client.server().info.name, client.server().protocol_version);
+//!
+//! for tool in client.list_tools().await? {
+//!     println!("{}: {}", tool.name, tool.description.as_deref().unwrap_or("no description"));
+//! }
+//! let question = json!({"question": "List people with python skills"});
+//! let result = client.call_tool("relevant-data.ask", question, RequestOptions::default()).await?;
+//! assert!(content::text(&result).contains("Returned 2 records from People"));
+//!
+//! // Anything else that the server may know.
+//! let answer = client.request("prompts/list", json!({}), RequestOptions::default()).await?;
+//! println!("{}", answer.raw());
+//! client.close().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Time, and a change of mind
+//!
+//! A request that is not answered within [`Options::timeout`] fails. So does one that is withdrawn by a [`Cancel`]. Either way, and also when
+//! its future is dropped, the server is told with `notifications/cancelled`.
+//!
+//! ```
+//! # use mcpwire::client::{Cancel, Client, Error, Options, RequestOptions};
+//! # use mcpwire::reference::{self, Settings, Shared};
+//! # use mcpwire::{bridge::Reach, link::Link};
+//! # use serde_json::json;
+//! # use std::{sync::Arc, time::Duration};
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Error> {
+//! # let shared = Shared::new(Settings::default());
+//! # let target = Reach::new(Arc::new(move || {
+//! #     let (link, port) = Link::pair();
+//! #     Ok((link, Some(tokio::spawn(reference::serve(port, shared.clone())))))
+//! # }));
+//! # let client = Client::connect(target, Options::default()).await?;
+//! let slow = json!({"ms": 60_000});
+//! let options = RequestOptions::within(Duration::from_millis(50)).on_progress(|now| println!("{}", now.progress));
+//! let error = client.call_tool("slow", &slow, options).await.unwrap_err();
+//! assert_eq!(error.to_string(), "Request timeout after 50ms");
+//!
+//! let cancel = Cancel::new();
+//! let call = client.call_tool("slow", &slow, RequestOptions::default().cancelled_by(&cancel));
+//! let (result, ()) = tokio::join!(call, async { cancel.cancel_because("changed my mind") });
+//! assert!(matches!(result, Err(Error::Aborted(reason)) if reason == "changed my mind"));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What the server says and asks
+//!
+//! ```
+//! use mcpwire::client::{Client, Handler, Options, Reply, Root};
+//! # use mcpwire::client::{Error, RequestOptions, content};
+//! # use mcpwire::reference::{self, Settings, Shared};
+//! # use mcpwire::{bridge::Reach, link::Link};
+//! use serde_json::value::RawValue;
+//! use serde_json::{Value, json};
+//! use std::sync::Arc;
+//!
+//! struct Agent;
+//!
+//! impl Handler for Agent {
+//!     fn on_notification(&self, method: &str, params: Option<&RawValue>) {
+//!         println!("{method} {}", params.map_or("", RawValue::get));
+//!     }
+//!
+//!     fn roots(&self) -> Option<Vec<Root>> {
+//!         Some(vec![Root { uri: "file:///home/me/project".into(), name: None }])
+//!     }
+//!
+//!     fn elicit<'a>(&'a self, _question: Value) -> Reply<'a> {
+//!         Box::pin(async { Ok(json!({"action": "decline"})) })
+//!     }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Error> {
+//! # let shared = Shared::new(Settings::default());
+//! # let target = Reach::new(Arc::new(move || {
+//! #     let (link, port) = Link::pair();
+//! #     Ok((link, Some(tokio::spawn(reference::serve(port, shared.clone())))))
+//! # }));
+//! let options = Options {
+//!     capabilities: json!({"roots": {}, "elicitation": {}}),
+//!     handler: Arc::new(Agent),
+//!     ..Options::default()
+//! };
+//! let client = Client::connect(target, options).await?;
+//! # let roots = client.call_tool("roots", (), RequestOptions::default()).await?;
+//! # assert!(content::text(&roots).contains("file:///home/me/project"));
+//! # Ok(())
+//! # }
+//! ```
 
 mod books;
 pub mod content;
@@ -111,10 +217,11 @@ impl Drop for Connection {
 }
 
 impl Client {
-    /// Connects, and shakes hands. Must be called in a runtime.
-    pub async fn connect(reach: Reach, options: Options) -> Result<Client, Error> {
+    /// Connects to a [`Target`](crate::target::Target), or to whatever else can be reached, and shakes hands. Must be called in a
+    /// runtime.
+    pub async fn connect(target: impl Into<Reach>, options: Options) -> Result<Client, Error> {
         let Options { name, client_info, capabilities, timeout: limit, connect_timeout, .. } = options.clone();
-        let connection = open(&reach, options)?;
+        let connection = open(&target.into(), options)?;
         let hello = json!({
             "protocolVersion": version::V2025_11_25,
             "capabilities": capabilities,
@@ -219,7 +326,10 @@ impl Answer {
 fn open(reach: &Reach, options: Options) -> Result<Connection, Error> {
     let (downstream, Port { tx, rx }) = Link::pair();
     let books = Arc::new(Books::new(tx));
-    let Options { handler, recover, bridge: config, .. } = options;
+    let Options { handler, recover, bridge: mut config, .. } = options;
+    if config.relay.seed == 0 {
+        config.relay.seed = fastrand::u64(..);
+    }
     let tap = Tap { books: Arc::clone(&books), handler: Arc::clone(&handler), recover };
     let upstreams = Upstreams::opened(tap.on(reach)).map_err(|error| Error::Unreachable(format!("{error:#}")))?;
     let guard = Ended(Arc::clone(&books));
@@ -250,3 +360,8 @@ async fn end(books: &Books) {
     books.close(None);
     let _ = books.ended.subscribe().wait_for(|ended| *ended).await;
 }
+
+/// What `docs/client.md` shows is tried.
+#[cfg(doctest)]
+#[doc = include_str!("../../../../docs/client.md")]
+struct Page;

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use mcpwire_proto::Failure;
+use mcpwire_proto::{Failure, Message};
 use tokio::sync::mpsc;
 
-use super::Handler;
 use super::books::Books;
 use super::error::Failed;
+use super::{Error, Handler};
 use crate::bridge::Reach;
 use crate::link::{Event, Link};
 
@@ -49,7 +49,8 @@ impl Tap {
     fn look(&self, event: Event) -> Option<Event> {
         match &event {
             Event::Failed { message, failure } if !message.is_request() => {
-                self.handler.on_error(&format!("{message} failed: {failure}"));
+                let what = message.method().map_or("an answer", |method| method);
+                self.handler.on_error(&format!("{what} failed: {}", in_words(failure)));
             }
             Event::Gone(why) | Event::SessionLost(why) => self.handler.on_error(why),
             Event::Garbage(rejected) => self.handler.on_error(&rejected.fault.to_string()),
@@ -75,5 +76,12 @@ impl Tap {
             }
             event => Some(event),
         }
+    }
+}
+
+fn in_words(failure: &Failure) -> String {
+    match failure {
+        Failure::Refused(error) => Error::of(&Message::error_object(None, error)).to_string(),
+        other => other.to_string(),
     }
 }

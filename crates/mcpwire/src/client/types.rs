@@ -36,6 +36,10 @@ impl<T> Deref for Whole<T> {
 impl<'de, T: DeserializeOwned> Deserialize<'de> for Whole<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Whole<T>, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
+        // Serde takes lists for structs.
+        if !raw.get().starts_with('{') {
+            return Err(D::Error::custom("expected an object"));
+        }
         let value = serde_json::from_str(raw.get()).map_err(D::Error::custom)?;
         Ok(Whole { value, raw })
     }

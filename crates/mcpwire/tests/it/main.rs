@@ -12,6 +12,7 @@ mod folder;
 mod install;
 mod quic;
 mod reference;
+mod servers;
 mod sharp;
 mod stateless;
 mod support;

@@ -68,7 +68,8 @@ impl Session {
 impl AskArgs {
     /// Connects, does the work, and lets the server go, also if the person has enough before.
     fn run(&self, work: impl AsyncFnOnce(&Session) -> Result<ExitCode>) -> Result<ExitCode> {
-        log::init_at(&self.log, LevelFilter::WARN);
+        // What goes wrong is told once, at the end.
+        log::init_at(&self.log, LevelFilter::OFF);
         let target = self.target.target()?;
         let bridge = self.target.config(&target)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
@@ -169,10 +170,16 @@ pub(super) fn arranged(command: Command, argv: &[OsString]) -> Command {
     let elsewhere = argv.iter().any(elsewhere);
     ["call", "read", "prompt"].into_iter().fold(command, |command, verb| {
         command.mut_subcommand(verb, |verb| {
-            // An argument that was touched comes after the others.
-            let verb = verb.mut_arg("command", |command| command);
+            let others = verb.get_positionals().map(|arg| arg.get_id().to_string());
+            let others: Vec<String> = others.filter(|id| id != "target" && id != "command").collect();
             // A positional argument with a name is none any more.
-            if elsewhere { verb.mut_arg("target", |target| target.long("no-target").hide(true)) } else { verb }
+            let verb = verb.mut_arg("target", |target| match elsewhere {
+                true => target.long("no-target").hide(true),
+                false => target.required(true),
+            });
+            // An argument that was touched comes after the others.
+            let verb = others.into_iter().fold(verb, |verb, id| verb.mut_arg(id, |arg| arg));
+            verb.mut_arg("command", |command| command)
         })
     })
 }

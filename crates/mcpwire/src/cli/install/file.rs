@@ -1,11 +1,13 @@
 //! A client's file: read whole, kept aside before it is changed, and replaced in one step.
 
-use std::fs::{self, File, OpenOptions, Permissions};
+use std::fs::{self, OpenOptions, Permissions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+
+use crate::atomic;
 
 /// No client's settings are larger; what is larger is something else.
 const LIMIT: u64 = 64 << 20;
@@ -63,20 +65,12 @@ impl Settings {
     }
 
     fn write(&self, text: &str) -> std::io::Result<()> {
-        let folder = self.path.parent().unwrap_or(Path::new("/"));
         // Others may read what is new in a project, and nobody what is new at home.
         let folder_mode = if self.mode & 0o004 == 0 { 0o700 } else { 0o755 };
+        let folder = self.path.parent().unwrap_or(Path::new("/"));
         fs::DirBuilder::new().recursive(true).mode(folder_mode).create(folder)?;
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        let beside = folder.join(format!(".{name}.{:016x}", fastrand::u64(..)));
-        let written = create(&beside, text, self.mode).and_then(|()| fs::rename(&beside, &self.path));
-        if written.is_err() {
-            let _ = fs::remove_file(&beside);
-        }
-        written?;
-        // The name must last, too; a folder that cannot be synced has done what it can.
-        let _ = File::open(folder).and_then(|folder| folder.sync_all());
-        Ok(())
+        atomic::write(&self.path, text.as_bytes())?;
+        fs::set_permissions(&self.path, Permissions::from_mode(self.mode))
     }
 
     fn keep(&self, text: &str) -> Result<PathBuf> {

@@ -92,8 +92,12 @@ impl FromArgMatches for What {
 impl ClapArgs for What {
     fn augment_args(command: Command) -> Command {
         let command = connect::Args::augment_args(command);
+        let targets = command.get_positionals().map(|arg| arg.get_id().to_string());
+        let targets: Vec<String> = targets.filter(|id| id.starts_with("target")).collect();
+        let command = targets
+            .into_iter()
+            .fold(command, |command, id| command.mut_arg(id, |target| target.required_unless_present_any(["print"])));
         // An argument that was touched comes after the others, and COMMAND is to be the last.
-        let command = command.mut_arg("target", |target| target.required_unless_present_any(["print"]));
         command.mut_arg("command", |command| command)
     }
 

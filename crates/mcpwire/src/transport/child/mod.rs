@@ -12,6 +12,7 @@ mod process;
 mod stderr;
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -25,7 +26,7 @@ use super::lines::Outbox;
 use crate::link::Link;
 
 /// What to run, and how to end it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Options {
     /// What the program is called in the log.
     pub name: String,
@@ -56,6 +57,13 @@ impl Options {
             closing: Closing::default(),
             guard: None,
         }
+    }
+}
+
+/// Arguments and variables may be secret.
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options").field("name", &self.name).field("program", &self.program).finish_non_exhaustive()
     }
 }
 

@@ -148,7 +148,9 @@ async fn progress_and_logs_of_a_call_arrive_in_both_eras() {
         let (_, reach) = in_memory(Settings { eras, ..Settings::default() });
         let client = Client::connect(reach, Options::default()).await.unwrap();
         let (tell, mut told) = tokio::sync::mpsc::channel(100);
-        let options = RequestOptions::default().on_progress(move |progress| drop(tell.try_send(progress.progress)));
+        let options = RequestOptions::default().on_progress(move |progress| {
+            let _ = tell.try_send(progress.progress);
+        });
         client.call_tool("test_tool_with_progress", (), options).await.unwrap();
         let mut steps = Vec::new();
         while let Ok(step) = told.try_recv() {

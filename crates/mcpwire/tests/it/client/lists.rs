@@ -45,7 +45,7 @@ async fn a_server_that_goes_in_circles_or_answers_nonsense_is_an_error() {
     for (result, says) in [
         (json!({}), "expected tools, came none"),
         (json!({"tools": 1}), "expected a list of tools"),
-        (json!([]), "another result"),
+        (json!([]), "expected an object"),
     ] {
         let serve = async {
             let list = program.expect("tools/list").await;
