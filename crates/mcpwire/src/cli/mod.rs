@@ -7,6 +7,7 @@ mod check;
 mod completions;
 mod connect;
 mod demo;
+mod doctor;
 mod expose;
 mod folder;
 mod guard;
@@ -51,6 +52,7 @@ enum Command {
     Read(Box<ask::read::Args>),
     Prompt(Box<ask::prompt::Args>),
     Ping(Box<ask::ping::Args>),
+    Doctor(Box<doctor::Args>),
     Certs(certs::Args),
     Check(check::Args),
     Init(init::Args),
@@ -84,6 +86,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Read(args) => ask::read::run(&args),
         Command::Prompt(args) => ask::prompt::run(&args),
         Command::Ping(args) => ask::ping::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Certs(args) => certs::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Init(args) => init::run(&args),

@@ -17,12 +17,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use clap::{Args as ClapArgs, Command};
+use clap::{Arg, Args as ClapArgs, Command};
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 use tracing::level_filters::LevelFilter;
 
 use self::elicit::Person;
+use super::address::address;
 use super::log::{self, LogArgs};
 use super::target::TargetArgs;
 use crate::client::{Cancel, Client, Error, Handler, Options, Reply, RequestOptions, RpcError};
@@ -172,10 +173,13 @@ pub(super) fn arranged(command: Command, argv: &[OsString]) -> Command {
         command.mut_subcommand(verb, |verb| {
             let others = verb.get_positionals().map(|arg| arg.get_id().to_string());
             let others: Vec<String> = others.filter(|id| id != "target" && id != "command").collect();
-            // A positional argument with a name is none any more.
             let verb = verb.mut_arg("target", |target| match elsewhere {
+                // A positional argument with a name is none any more.
                 true => target.long("no-target").hide(true),
-                false => target.required(true),
+                false => {
+                    let help = target.get_help().cloned().unwrap_or_default();
+                    Arg::new("target").value_name("TARGET").help(help).value_parser(address).required(true)
+                }
             });
             // An argument that was touched comes after the others.
             let verb = others.into_iter().fold(verb, |verb, id| verb.mut_arg(id, |arg| arg));
