@@ -1,9 +1,12 @@
 //! `mcpwire tools`, `resources` and `prompts`: what a server has, as a table or as JSON.
 
+use std::fmt;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args as ClapArgs;
+use serde::de::{IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::terminal::Terminal;
@@ -121,24 +124,54 @@ fn about(title: &Option<String>, description: &Option<String>) -> String {
     text.unwrap_or_default().split("\n\n").next().unwrap_or_default().to_owned()
 }
 
-/// What a tool takes: `name:type`, in brackets if it may be left out.
+/// What a tool takes: `name:type`, in brackets if it may be left out; in the order in which the server names them.
 fn arguments(tool: &Tool) -> String {
-    let schema: Value =
-        tool.input_schema.as_ref().and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
+    let raw = tool.input_schema.as_ref().map_or("null", |raw| raw.get());
+    let schema: Value = serde_json::from_str(raw).unwrap_or_default();
     let required: Vec<&str> = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let properties = schema["properties"].as_object().into_iter().flatten();
-    let mut arguments: Vec<(bool, String)> = properties
-        .map(|(name, property)| {
-            let required = required.contains(&name.as_str());
-            let kind = match &resolved(property, &schema)["type"] {
-                Value::String(kind) => format!(":{kind}"),
-                _ => String::new(),
-            };
-            (!required, optional(&format!("{name}{kind}"), required))
-        })
-        .collect();
-    arguments.sort_by_key(|(optional, _)| *optional);
-    arguments.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(" ")
+    let names = serde_json::from_str::<Properties>(raw).map(|schema| schema.properties.0).unwrap_or_default();
+    let argument = |name: &String| {
+        let kind = match &resolved(&schema["properties"][name], &schema)["type"] {
+            Value::String(kind) => format!(":{kind}"),
+            _ => String::new(),
+        };
+        optional(&format!("{name}{kind}"), required.contains(&name.as_str()))
+    };
+    let (needed, others): (Vec<&String>, Vec<&String>) =
+        names.iter().partition(|name| required.contains(&name.as_str()));
+    needed.into_iter().chain(others).map(argument).collect::<Vec<_>>().join(" ")
+}
+
+#[derive(Deserialize)]
+struct Properties {
+    #[serde(default)]
+    properties: Names,
+}
+
+/// The names of an object's members, in their order.
+#[derive(Default)]
+struct Names(Vec<String>);
+
+impl<'de> Deserialize<'de> for Names {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Names, D::Error> {
+        struct Members;
+        impl<'de> Visitor<'de> for Members {
+            type Value = Names;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Names, A::Error> {
+                let mut names = Vec::new();
+                while let Some((name, IgnoredAny)) = members.next_entry()? {
+                    names.push(name);
+                }
+                Ok(Names(names))
+            }
+        }
+        deserializer.deserialize_map(Members)
+    }
 }
 
 fn optional(text: &str, required: bool) -> String {

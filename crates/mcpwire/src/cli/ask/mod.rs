@@ -183,6 +183,13 @@ pub(super) fn arranged(command: Command, argv: &[OsString]) -> Command {
             });
             // An argument that was touched comes after the others.
             let verb = others.into_iter().fold(verb, |verb, id| verb.mut_arg(id, |arg| arg));
+            let rest = match verb.get_name() {
+                "call" => "TOOL [NAME=VALUE]...",
+                "read" => "URI",
+                _ => "NAME [KEY=VALUE]...",
+            };
+            let start = format!("mcpwire {} [OPTIONS]", verb.get_name());
+            let verb = verb.override_usage(format!("{start} TARGET {rest}\n       {start} {rest} -- COMMAND..."));
             verb.mut_arg("command", |command| command)
         })
     })

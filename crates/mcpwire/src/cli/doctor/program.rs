@@ -42,17 +42,14 @@ pub(super) async fn examine(options: &Options, patience: Duration, report: &mut 
             return Opened::Hopeless;
         }
     };
-    let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+    let group = Group(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)));
     let stderr = child.stderr.take().map(|stderr| tokio::spawn(last_lines(stderr)));
     let stdin = child.stdin.take();
     let (run, stdin) = converse(&mut child, stdin, patience).await;
     let answered = run.answer.is_some();
     drop(stdin);
     let ended = timeout(ENDING, child.wait()).await;
-    if let Some(group) = group {
-        // Whatever is left of it, and those it has started.
-        let _ = kill_process_group(group, Signal::KILL);
-    }
+    drop(group);
     let stderr = said(stderr).await;
     tell_junk(&run, report);
     let opened = match run.answer {
@@ -73,6 +70,17 @@ pub(super) async fn examine(options: &Options, patience: Duration, report: &mut 
     opened
 }
 
+/// Nothing of a program outlives the look at it, nor those it has started.
+struct Group(Option<Pid>);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(group) = self.0 {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
 fn start(options: &Options) -> std::io::Result<Child> {
     let mut command = Command::new(&options.program);
     command.args(&options.args).envs(options.env.iter().map(|(name, value)| (name, value)));
@@ -91,6 +99,7 @@ fn not_started(options: &Options, error: &std::io::Error, report: &mut Report) {
             "check the name and that its folder is in PATH; clients often have another PATH than your shell"
         }
         ErrorKind::PermissionDenied => "make it executable (chmod +x), or name the program that runs it",
+        _ if error.raw_os_error() == Some(8) => "it is no program: name the one that runs it, as in -- node server.js",
         _ => "try to start it by hand",
     };
     report.bad("cannot-start", format!("cannot start {program}: {error}"), advice);
