@@ -115,11 +115,7 @@ impl QuicFront {
     }
 
     /// Registers as a plugin; completes when the orchestrator says that it is over, does not want us, or is gone.
-    pub(super) fn be_plugin(
-        &mut self,
-        args: &QuicArgs,
-        reach: &ReachArgs,
-    ) -> impl Future<Output = Result<()>> + use<> {
+    pub(super) fn be_plugin(&mut self, args: &QuicArgs, reach: &ReachArgs) -> impl Future<Output = Result<()>> + use<> {
         let (shutdown, mut asked) = mpsc::channel(1);
         let parent = parent_id();
         let registering = args.plugin.then(|| {

@@ -47,13 +47,18 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<ExitCode> {
     log::init_at(&args.log, LevelFilter::OFF);
-    let target = args.target.target()?;
-    let config = args.target.config(&target)?;
+    let (target, config) = args.target.open()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
     let report = runtime.block_on(async {
         let stop = shutdown::requested().context("cannot watch for signals")?;
         tokio::select! {
-            report = examine(target, config, args.patience) => Ok::<_, anyhow::Error>(Some(report)),
+            report = async {
+                let target = match target {
+                    Target::Later(later) => later.target().await?,
+                    target => target,
+                };
+                Ok::<_, anyhow::Error>(Some(examine(target, config, args.patience).await))
+            } => report,
             _ = stop => Ok(None),
         }
     })?;
@@ -103,6 +108,7 @@ fn transport(target: &Target) -> &'static str {
         Target::Folder(_) => "folder",
         Target::Orchestra(_) => "orchestra (quic)",
         Target::QuicMcp(_) => "quic",
+        Target::Later(_) => "not known yet",
     }
 }
 
