@@ -236,7 +236,7 @@ impl Message {
             kind => kind.clone(),
         };
         let id_span = Some(id_start..id_start + id.as_json().len());
-        Message(Arc::new(Inner { raw: text.into(), kind, id_span, payload }))
+        Message(Arc::new(Inner { raw: text.into(), kind, id_span, payload, members: Found::default() }))
     }
 
     /// The whole message, on one line, without its line break.

@@ -7,6 +7,9 @@ use std::sync::{Arc, OnceLock};
 use super::{Inner, Kind, Message, span_of};
 use crate::object::{Object, quoted};
 
+/// The most members remembered with a message: many small ones would take several times its own memory.
+const MOST_KEPT: usize = 100;
+
 /// Where the members of a payload lie, once somebody asked; `None` if it is no object.
 #[derive(Clone, Default)]
 pub(super) struct Found(OnceLock<Option<Box<[Member]>>>);
@@ -43,7 +46,8 @@ impl Found {
 impl Message {
     /// The text of a member of the payload. Of several under one name the last counts.
     pub fn member(&self, name: &str) -> Option<&str> {
-        let found = self.found()?.iter().rev().find(|member| match &member.name {
+        let members = self.found()?;
+        let found = members.iter().rev().find(|member| match &member.name {
             Name::Plain(at) => &self.0.raw[at.clone()] == name.as_bytes(),
             Name::Unescaped(text) => **text == *name,
         });
@@ -67,8 +71,8 @@ impl Message {
         self.0.members.0.get().is_some()
     }
 
-    fn found(&self) -> Option<&[Member]> {
-        let raw = &self.0.raw;
+    fn found(&self) -> Option<Cow<'_, [Member]>> {
+        let (kept, raw) = (&self.0.members.0, &self.0.raw);
         let find = || {
             let members = Object::parse(self.payload()?)?.into_members();
             let place = |(name, value): (Cow<'_, str>, Cow<'_, str>)| Member {
@@ -78,9 +82,15 @@ impl Message {
                 },
                 value: span_of(raw, &value),
             };
-            Some(members.into_iter().map(place).collect())
+            Some(members.into_iter().map(place).collect::<Box<[Member]>>())
         };
-        self.0.members.0.get_or_init(find).as_deref()
+        if kept.get().is_none() {
+            match find() {
+                Some(many) if many.len() > MOST_KEPT => return Some(Cow::Owned(many.into_vec())),
+                found => kept.get_or_init(|| found),
+            };
+        }
+        kept.get()?.as_deref().map(Cow::Borrowed)
     }
 
     fn text(&self, at: Range<usize>) -> Option<&str> {
@@ -126,7 +136,7 @@ impl Message {
         let payload = Some(start..text.len());
         text.push('}');
         debug_assert!(Message::parse(text.clone().into()).is_ok_and(|read| read.kind() == &kind), "made of JSON");
-        let members = Found(Some(found.into()).into());
+        let members = if found.len() > MOST_KEPT { Found::default() } else { Found(Some(found.into()).into()) };
         Message(Arc::new(Inner { raw: text.into(), kind, id_span, payload, members }))
     }
 }
@@ -159,6 +169,16 @@ mod tests {
             assert!(message(&text).members().is_none(), "{none}");
         }
         assert!(message(r#"{"jsonrpc":"2.0","method":"m"}"#).member("a").is_none());
+    }
+
+    #[test]
+    fn many_members_are_found_and_not_kept() {
+        let many: Vec<String> = (0..=MOST_KEPT).map(|n| format!(r#""m{n}":{n}"#)).collect();
+        let call = message(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"m","params":{{{}}}}}"#, many.join(",")));
+        assert_eq!(call.member("m7"), Some("7"));
+        let made = call.with_members(&call.members().unwrap());
+        assert_eq!(made.as_bytes(), call.as_bytes());
+        assert!(!call.is_taken_apart() && !made.is_taken_apart());
     }
 
     #[test]
