@@ -8,7 +8,7 @@ use super::fetch::Ask;
 use super::{Client, Effect, Hub, Place, Server};
 use crate::failure::tells_of_no_answer;
 use crate::object::quoted;
-use crate::{Fault, Id, Kind, Lane, Message, Object, Packet, meta, method};
+use crate::{Fault, Id, Kind, Lane, Message, Packet, meta, method};
 
 /// A request that is with a server, by our id.
 #[derive(Debug)]
@@ -209,8 +209,8 @@ impl Hub {
 
 /// The same error, saying whose it is.
 fn naming(error: &Message, server: &str) -> Message {
-    let Some(mut members) = error.payload().and_then(Object::parse) else { return error.clone() };
+    let Some(mut members) = error.members() else { return error.clone() };
     let text = members.string("message").unwrap_or_default();
     members.set("message", quoted(&format!("MCP server not connected: {server}: {text}")));
-    error.with_payload(&members.to_string())
+    error.with_members(&members)
 }

@@ -11,7 +11,7 @@ use crate::failure::tells_of_no_answer;
 use crate::meta::key;
 use crate::object::quoted;
 use crate::version::V2026_07_28;
-use crate::{Id, Kind, Message, Object, method};
+use crate::{Id, Kind, Message, method};
 
 /// The most pages of one list.
 const MOST_PAGES: usize = 1000;
@@ -195,7 +195,7 @@ impl Hub {
 }
 
 fn is_unknown_method(error: &Message) -> bool {
-    let error = error.payload().and_then(Object::parse);
+    let error = error.members();
     error.is_some_and(|error| error.get("code") == Some("-32601"))
 }
 
