@@ -106,15 +106,17 @@ async function bounded(promise, ms, complaint) {
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
-async function connect() {
+async function connect({ roots = true } = {}) {
   const [command, ...args] = bridge;
   const transport = command
     ? new sdk.StdioClientTransport({ command, args, stderr: "inherit" })
     : new sdk.StreamableHTTPClientTransport(new URL(url));
-  const capabilities = { sampling: {}, elicitation: { form: {} }, roots: {} };
+  const received = []; // as it stands on the wire
+  transport.onmessage = (message) => received.push(message);
+  const capabilities = { sampling: {}, elicitation: { form: {} }, ...(roots && { roots: {} }) };
   const client = sdk.client({ name: "interop-eras", version: "1.0.0" }, { capabilities });
   const asked = { elicitation: 0 };
-  sdk.onRequest(client, "roots/list", () => ({ roots: [{ uri: ROOT, name: "root" }] }));
+  if (roots) sdk.onRequest(client, "roots/list", () => ({ roots: [{ uri: ROOT, name: "root" }] }));
   sdk.onRequest(client, "elicitation/create", () => ((asked.elicitation += 1), { action: "accept", content: has.form }));
   sdk.onRequest(client, "sampling/createMessage", ({ params }) => {
     asked.sampling = params.messages[0].content.text;
@@ -130,7 +132,7 @@ async function connect() {
     await transport.terminateSession?.();
     await client.close();
   };
-  return { client, asked, call, close };
+  return { client, received, asked, call, close };
 }
 
 /** Collects notifications; `next` waits for one more. */
@@ -165,11 +167,13 @@ const checks = {
     const answers = await Promise.all(texts.map((message) => call(["echo", { message }])));
     answers.forEach((answer, i) => assert(answer.endsWith(texts[i]), `${answer} for ${texts[i]}`));
   },
-  "progress": async ({ call }) => {
-    const seen = [];
-    await call(has.progress, { onprogress: ({ progress }) => seen.push(progress) });
-    // The SDK forgets what it reads in one piece with the answer.
-    assert.deepEqual(seen.slice(0, 2), has.steps.slice(0, 2));
+  "progress": async ({ call, received }) => {
+    const told = [];
+    await call(has.progress, { onprogress: ({ progress }) => told.push(progress) });
+    // All of it is on the wire. The SDK forgets what it reads in one piece with the answer, on a busy machine all of it.
+    const progress = received.filter(({ method }) => method === "notifications/progress");
+    assert.deepEqual(progress.map(({ params }) => params.progress), has.steps);
+    assert.deepEqual(told, has.steps.slice(0, told.length));
   },
   "logging": has.logging && (async ({ client, call }) => {
     const { seen, next } = notes(client, "notifications/message");
@@ -231,13 +235,19 @@ const checks = {
   },
 };
 
+/**
+ * server-everything asks whoever has roots for them, 350 ms after a session began and so in the middle of whatever is
+ * called then; the SDK 2.x counts each round of questions as progress of the call: 1, 2, … among the server's own.
+ */
+const offers = { "progress": { roots: false } };
+
 let failures = 0;
 for (const [name, check] of Object.entries(checks)) {
   const line = `${label}: ${name}`;
   if (!check || !line.includes(filter)) continue;
   let connection;
   try {
-    connection = await connect();
+    connection = await connect(offers[name]);
     await bounded(check(connection), CHECK_MS, "the check did not finish");
     await bounded(connection.close(), CHECK_MS, "the connection did not end");
     console.log(`ok   ${line}`);

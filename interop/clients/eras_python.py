@@ -109,12 +109,12 @@ class Connection:
 
 
 @asynccontextmanager
-async def connect():
+async def connect(roots=True):
     connection = Connection()
     callbacks = {
         "sampling_callback": connection.sample,
         "elicitation_callback": connection.elicit,
-        "list_roots_callback": connection.roots,
+        "list_roots_callback": connection.roots if roots else None,
         "logging_callback": connection.log,
         "message_handler": connection.note,
     }
@@ -177,7 +177,7 @@ async def progress(c):
         seen.append(progress)
 
     await c.call(HAS["progress"], progress_callback=note)
-    assert seen[:2] == HAS["steps"][:2], seen
+    assert seen == HAS["steps"], seen
 
 
 async def logging(c):
@@ -278,7 +278,9 @@ CHECKS = {
 
 async def run(check):
     with anyio.move_on_after(CHECK_S) as limit:
-        async with connect() as connection:
+        # server-everything asks whoever has roots for them, 350 ms after a session began: in the middle of a call, whose
+        # client then hears only the last of the progress that it missed.
+        async with connect(roots=check is not progress) as connection:
             await check(connection)
     if limit.cancelled_caught:
         raise AssertionError("the check did not finish within the time limit")

@@ -206,6 +206,36 @@ impl Message {
         Message::parse(text.into()).unwrap_or_else(|_| self.clone())
     }
 
+    /// The same message under another id, and with parts of its payload, which must be borrowed from it and lie apart,
+    /// replaced by other JSON text. Nothing is read anew.
+    pub(crate) fn rewritten(&self, id: &Id, parts: &[(&str, &str)]) -> Message {
+        let Some(id_span) = self.0.id_span.clone() else { return self.clone() };
+        let raw = &self.0.raw;
+        let mut edits: Vec<(Range<usize>, &str)> = parts.iter().map(|(part, by)| (span_of(raw, part), *by)).collect();
+        edits.push((id_span.clone(), id.as_json()));
+        edits.sort_unstable_by_key(|(span, _)| span.start);
+        let mut text = Vec::with_capacity(raw.len() + edits.iter().map(|(_, by)| by.len()).sum::<usize>());
+        let mut done = 0;
+        for (span, by) in &edits {
+            text.extend_from_slice(&raw[done..span.start]);
+            text.extend_from_slice(by.as_bytes());
+            done = span.end;
+        }
+        text.extend_from_slice(&raw[done..]);
+        let shift = |at: usize| {
+            let before = edits.iter().filter(|(span, _)| span.end <= at);
+            before.fold(at, |at, (span, by)| at + by.len() - span.len())
+        };
+        let id_start = shift(id_span.start);
+        let payload = self.0.payload.clone().map(|payload| shift(payload.start)..shift(payload.end));
+        let kind = match self.kind() {
+            Kind::Request { method, .. } => Kind::Request { id: id.clone(), method: method.clone() },
+            kind => kind.clone(),
+        };
+        let id_span = Some(id_start..id_start + id.as_json().len());
+        Message(Arc::new(Inner { raw: text.into(), kind, id_span, payload }))
+    }
+
     /// The whole message, on one line, without its line break.
     pub fn as_bytes(&self) -> &Bytes {
         &self.0.raw

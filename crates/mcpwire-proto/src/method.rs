@@ -98,6 +98,11 @@ impl Method {
         )
     }
 
+    /// Whether a client asks the server to do something with this request, and not only what there is.
+    pub fn is_call(&self) -> bool {
+        matches!(&*self.0, TOOLS_CALL | RESOURCES_READ | PROMPTS_GET | COMPLETION_COMPLETE)
+    }
+
     /// Whether 2026-07-28 took this request away. A server of that version answers it as an unknown method.
     pub fn is_gone(&self) -> bool {
         matches!(&*self.0, INITIALIZE | PING | LOGGING_SET_LEVEL | RESOURCES_SUBSCRIBE | RESOURCES_UNSUBSCRIBE)

@@ -2,11 +2,16 @@
 //!
 //! The protocol itself, without I/O, is in [`mcpwire_proto`].
 
+mod atomic;
 pub mod bridge;
+pub mod cache;
 pub mod cli;
+pub mod client;
+pub mod config;
 pub mod expose;
 pub mod folder;
 pub mod health;
+pub mod hub;
 pub mod link;
 mod rarely;
 pub mod reference;
@@ -15,4 +20,6 @@ pub mod reference;
 mod schema;
 pub mod share;
 pub mod shutdown;
+pub mod target;
 pub mod transport;
+mod watch;

@@ -49,14 +49,18 @@ impl Identity {
     }
 }
 
-/// A stateless request as a session-era server takes it: without what its sender says of itself.
-pub(super) fn unsigned(request: &Message) -> Message {
+/// A stateless request as a session-era server takes it: without what its sender says of itself, and with a token of
+/// ours for its progress if it wants to hear of that.
+pub(super) fn unsigned(request: &Message, progress_token: Option<&Id>) -> Message {
     let Some(mut params) = request.payload().and_then(Object::parse) else { return request.clone() };
     params.remove("inputResponses");
     params.remove("requestState");
     if let Some(mut meta) = params.object("_meta") {
         for name in [key::PROTOCOL_VERSION, key::CLIENT_INFO, key::CLIENT_CAPABILITIES, key::LOG_LEVEL] {
             meta.remove(name);
+        }
+        if let Some(token) = progress_token {
+            meta.set("progressToken", token.as_json());
         }
         let rest = (!meta.is_empty()).then(|| meta.to_string());
         match rest {

@@ -171,7 +171,12 @@ impl Bridge {
     fn on_downstream(&mut self, event: Event) {
         let now = Instant::now();
         match event {
-            Event::Packet(packet) => self.conversation.handle_client(packet.message, now),
+            Event::Packet(packet) => {
+                if let Some(watch) = &mut self.watch {
+                    watch.saw_client(&packet.message, now);
+                }
+                self.conversation.handle_client(packet.message, now);
+            }
             Event::Batch(text) => self.conversation.handle_client_batch(&text, now),
             Event::Garbage(rejected) => self.conversation.handle_garbage(*rejected),
             Event::Failed { message, failure } => tracing::warn!(target: "bridge", "{message} failed: {failure}"),
@@ -204,7 +209,12 @@ impl Bridge {
     fn pump(&mut self) {
         while let Some(effect) = self.conversation.poll_effect() {
             match effect {
-                Effect::ToClient(packet) => self.to_client.push_back(packet),
+                Effect::ToClient(packet) => {
+                    if let Some(watch) = &mut self.watch {
+                        watch.saw_answer(&packet.message);
+                    }
+                    self.to_client.push_back(packet);
+                }
                 Effect::ToServer(upstream, packet) => self.upstreams.push(upstream, packet),
                 Effect::Open(upstream) => {
                     if let Err(error) = self.upstreams.open(upstream) {

@@ -33,6 +33,18 @@ impl Reach {
         Reach { connect, known: Arc::default() }
     }
 
+    /// The same target, with something put in the way of each link to it. What is found out is known to both.
+    pub fn map(&self, wrap: impl Fn(Link) -> Link + Send + Sync + 'static) -> Reach {
+        let connect = Arc::clone(&self.connect);
+        let wrapped = move || connect().map(|(link, goodbye)| (wrap(link), goodbye));
+        Reach { connect: Arc::new(wrapped), known: Arc::clone(&self.known) }
+    }
+
+    /// A link to the target.
+    pub fn open(&self) -> anyhow::Result<Connection> {
+        (self.connect)()
+    }
+
     pub fn known(&self) -> Known {
         *self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -107,7 +119,7 @@ impl Upstreams {
     }
 
     pub(super) fn open(&mut self, upstream: Upstream) -> anyhow::Result<()> {
-        let connection = (self.reach.connect)()?;
+        let connection = self.reach.open()?;
         self.insert(upstream, connection);
         Ok(())
     }

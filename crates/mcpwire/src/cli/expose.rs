@@ -19,11 +19,11 @@ use tokio::sync::{mpsc, watch};
 use super::log::{self, LogArgs};
 use super::quic::{QuicArgs, QuicFront};
 use super::say;
-use super::target::{Target, TargetArgs};
+use super::targets::{Opened, TargetsArgs};
 use super::units::duration;
 use crate::bridge::Reach;
 use crate::expose::{self, stopped};
-use crate::health::Health;
+use crate::health::Board;
 use crate::link::Link;
 use crate::transport::http::server::{self, Options, Token};
 use crate::transport::{quic, unix};
@@ -36,9 +36,10 @@ const STREAM_AFTER: Duration = Duration::from_millis(50);
 /// How long a target may take to be let go; its own limits are shorter.
 const GOODBYE: Duration = Duration::from_secs(10);
 
-/// Expose an MCP server on the network
+/// Expose an MCP server on the network, or several as one
 ///
-/// Serves Streamable HTTP at /mcp, HTTP+SSE of 2024-11-05 at /sse and /messages, and /health, all on one port; Orchestra's protocol
+/// Serves Streamable HTTP at /mcp, HTTP+SSE of 2024-11-05 at /sse and /messages, /health
+/// and /metrics, all on one port; Orchestra's protocol
 /// and MCP over QUIC on another. Exit codes: 0 when
 /// it was stopped, 1 when it could not start, 2 when the command line is not understood.
 #[derive(Debug, ClapArgs)]
@@ -49,7 +50,7 @@ pub(super) struct Args {
     /// A socket file to listen on, with one message a line as on stdio; only its owner may connect
     #[arg(long, value_name = "PATH")]
     unix: Option<PathBuf>,
-    /// One server for all clients, instead of one for each
+    /// One server for all clients, instead of one for each; several targets are always shared
     #[arg(long)]
     share: bool,
     /// Require this bearer token; beyond loopback one is made up if none is given
@@ -85,26 +86,26 @@ pub(super) struct Args {
     #[command(flatten)]
     quic: QuicArgs,
     #[command(flatten)]
-    target: TargetArgs,
+    target: TargetsArgs,
     #[command(flatten)]
     log: LogArgs,
 }
 
 pub(super) fn run(mut args: Args) -> Result<ExitCode> {
     log::init(&args.log);
-    if args.quic.complete(&mut args.target)? {
+    if args.quic.complete(&mut args.target.reach)? {
         return Ok(ExitCode::SUCCESS);
     }
-    let target = args.target.target()?;
+    let plan = args.target.plan()?;
     let (token, made_up) = token(&args)?;
     let tls = tls(&args)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
     let outcome = runtime.block_on(async {
         let stop = shutdown::requested().context("cannot watch for signals")?;
-        let health = Health::new(&shown(&target));
-        let mut fronts = Fronts::open(&args, token, tls, &health).await?;
+        let server = plan.open()?;
+        let mut fronts = Fronts::open(&args, token, tls, &server.board).await?;
         fronts.announce(&args, made_up.as_deref())?;
-        let plugin = fronts.quic.as_mut().map(|front| front.be_plugin(&args.quic, &args.target));
+        let plugin = fronts.quic.as_mut().map(|front| front.be_plugin(&args.quic, &args.target.reach));
         let stop = async {
             match plugin {
                 Some(plugin) => tokio::select! {
@@ -117,7 +118,7 @@ pub(super) fn run(mut args: Args) -> Result<ExitCode> {
                 }
             }
         };
-        serve(&args, target, fronts, health, stop).await
+        serve(&args, server, fronts, stop).await
     });
     runtime.shutdown_background();
     outcome
@@ -135,7 +136,7 @@ impl Fronts {
         args: &Args,
         token: Option<Token>,
         tls: Option<Arc<rustls::ServerConfig>>,
-        health: &Health,
+        health: &Board,
     ) -> Result<Fronts> {
         let http = match args.http {
             None => None,
@@ -152,7 +153,7 @@ impl Fronts {
                 Some(listener.with_context(|| format!("cannot listen on {}", path.display()))?)
             }
         };
-        let quic = args.quic.open(args.target.orchestra()).await?;
+        let quic = args.quic.open(args.target.reach.orchestra()).await?;
         Ok(Fronts { http, unix, quic })
     }
 
@@ -186,7 +187,7 @@ impl Fronts {
     /// Serves clients until `stop` turns true and all of them are gone.
     async fn serve(self, args: &Args, sessions: mpsc::Sender<Link>, stop: watch::Receiver<bool>) {
         let limits = unix::Options {
-            max_message: args.target.max_message(),
+            max_message: args.target.reach.max_message(),
             max_connections: args.max_sessions,
             grace: args.drain,
             ..unix::Options::default()
@@ -220,27 +221,29 @@ impl Fronts {
 
 async fn serve(
     args: &Args,
-    target: Target,
+    server: Opened,
     fronts: Fronts,
-    health: Health,
     stop: impl Future<Output = Result<()>>,
 ) -> Result<ExitCode> {
-    let mut config = args.target.config(&target)?;
+    let mut config = server.config.clone();
     // Clients over HTTP have a stream for each request.
     config.relay.attribute = true;
+    // The servers of a hub are shared anyhow.
+    let share = args.share && !server.is_hub();
     // A shared server does not tell to which client a message belongs, whatever its transport.
-    config.sorted &= !args.share;
-    let (server, shared) = if args.share {
-        let (link, goodbye) = target.open()?;
+    config.sorted &= !share;
+    let (reach, shared) = if share {
+        let (link, goodbye) = server.reach.open()?;
         let (entrance, ended) = share::open(link);
         (Reach::new(Arc::new(move || Ok((entrance.link(), None)))), Some((ended, goodbye)))
     } else {
-        (target.reach(), None)
+        (server.reach.clone(), None)
     };
     let (stopping, stop_seen) = watch::channel(false);
     let (sessions, opened) = mpsc::channel(BACKLOG);
     let serving = async {
-        let bridges = expose::run(opened, server, Arc::new(config), health, stop_seen.clone(), args.drain);
+        let bridges =
+            expose::run(opened, reach, Arc::new(config), server.health.clone(), stop_seen.clone(), args.drain);
         tokio::join!(fronts.serve(args, sessions, stop_seen.clone()), bridges);
     };
     let mut outcome = Ok(ExitCode::SUCCESS);
@@ -257,20 +260,16 @@ async fn serve(
         () = stopping => {}
     }
     if let Some((ended, goodbye)) = shared {
-        let _ = tokio::time::timeout(GOODBYE, async { (ended.await, goodbye.await) }).await;
+        let goodbye = async {
+            let _ = ended.await;
+            if let Some(goodbye) = goodbye {
+                let _ = goodbye.await;
+            }
+        };
+        let _ = tokio::time::timeout(GOODBYE, goodbye).await;
     }
+    server.gone().await;
     outcome
-}
-
-/// The target as peers may see it: neither paths nor secrets.
-fn shown(target: &Target) -> String {
-    match target {
-        Target::Http(options) => options.url.host_str().unwrap_or_default().to_owned(),
-        Target::Unix { .. } => "unix socket".to_owned(),
-        Target::Child(options) => options.name.clone(),
-        Target::Folder(_) => "folder".to_owned(),
-        Target::Orchestra(options) | Target::QuicMcp(options) => options.address.host.clone(),
-    }
 }
 
 fn options(
@@ -278,7 +277,7 @@ fn options(
     address: SocketAddr,
     token: Option<Token>,
     tls: Option<Arc<rustls::ServerConfig>>,
-    health: &Health,
+    health: &Board,
 ) -> Options {
     let mut allowed_hosts = args.allow_host.clone();
     if !address.ip().is_unspecified() {
@@ -289,9 +288,9 @@ fn options(
         allowed_origins: args.allow_origin.clone(),
         token,
         tls,
-        health: vec![health.clone()],
+        health: Some(health.clone()),
         http_with_sse: true,
-        max_message: args.target.max_message(),
+        max_message: args.target.reach.max_message(),
         max_sessions: args.max_sessions,
         session_idle: args.session_idle,
         stream_after: STREAM_AFTER,

@@ -16,10 +16,12 @@ use tracing_subscriber::registry::LookupSpan;
 use super::stderr::Stderr;
 
 /// The components that log.
-const OURS: [&str; 14] = [
+const OURS: [&str; 17] = [
     "bridge",
+    "cache",
     "certs",
     "child",
+    "config",
     "connect",
     "era",
     "expose",
@@ -30,6 +32,7 @@ const OURS: [&str; 14] = [
     "share",
     "stdio",
     "unix",
+    "watch",
     "wire",
 ];
 

@@ -1,21 +1,26 @@
 //! The command line: the only place that reads arguments and the environment.
 
+mod address;
 mod certs;
 mod check;
+mod configured;
 mod connect;
 mod demo;
 mod expose;
 mod folder;
 mod guard;
-mod hub;
 mod init;
 mod install;
 mod log;
+mod mcp_hub;
 mod orchestra;
 mod quic;
+mod reach;
 mod reference;
+mod servers;
 mod stderr;
 mod target;
+mod targets;
 mod units;
 
 use std::ffi::OsString;
@@ -43,6 +48,7 @@ enum Command {
     Check(check::Args),
     Init(init::Args),
     Install(install::Args),
+    Servers(servers::Args),
     Demo(demo::Args),
     #[command(hide = true)]
     Reference(reference::Args),
@@ -63,6 +69,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Init(args) => init::run(&args),
         Command::Install(args) => install::run(&args),
+        Command::Servers(args) => servers::run(&args),
         Command::Demo(args) => demo::run(args),
         Command::Reference(args) => reference::run(args),
         Command::Guard(args) => Ok(guard::run(&args)),

@@ -12,8 +12,8 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use super::orchestra::{OrchestraArgs, host_and_port};
+use super::reach::ReachArgs;
 use super::say;
-use super::target::TargetArgs;
 use crate::link::Link;
 use crate::transport::quic::{self, Address, FrontOptions, Listener, Manifest};
 
@@ -53,14 +53,14 @@ pub(super) struct QuicFront {
 
 impl QuicArgs {
     /// Fills in what an orchestrator says at the end of the command line. Tells whether all is done already.
-    pub(super) fn complete(&mut self, target: &mut TargetArgs) -> Result<bool> {
+    pub(super) fn complete(&mut self, reach: &mut ReachArgs) -> Result<bool> {
         if self.manifest {
             let manifest = serde_json::to_string(&self.described()).context("cannot write the manifest")?;
             writeln!(io::stdout(), "{manifest}").context("cannot write to stdout")?;
             return Ok(true);
         }
         if self.plugin {
-            let listen = target.take_plugin_flags()?;
+            let listen = reach.take_plugin_flags()?;
             let listen = listen.as_deref().or(self.quic.is_none().then_some(ANY_PORT));
             if let Some(listen) = listen {
                 self.quic = Some(host_and_port(listen).map_err(|error| anyhow!("--listen-addr: {error}"))?);
@@ -115,16 +115,12 @@ impl QuicFront {
     }
 
     /// Registers as a plugin; completes when the orchestrator says that it is over, does not want us, or is gone.
-    pub(super) fn be_plugin(
-        &mut self,
-        args: &QuicArgs,
-        target: &TargetArgs,
-    ) -> impl Future<Output = Result<()>> + use<> {
+    pub(super) fn be_plugin(&mut self, args: &QuicArgs, reach: &ReachArgs) -> impl Future<Output = Result<()>> + use<> {
         let (shutdown, mut asked) = mpsc::channel(1);
         let parent = parent_id();
         let registering = args.plugin.then(|| {
             self.shutdown = Some(shutdown);
-            let orchestra = target.orchestra();
+            let orchestra = reach.orchestra();
             let identity =
                 orchestra.certs().and_then(|certs| Ok(certs.identity(&format!("{}-client", args.plugin_id))?));
             (orchestra.address().cloned(), identity, args.described())

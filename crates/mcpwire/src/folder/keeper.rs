@@ -7,7 +7,7 @@ use super::State;
 use super::catalog::{Catalog, Changes};
 use super::flaw::Warning;
 use super::scan::{Scan, scan};
-use super::watch::Watcher;
+use crate::watch::Watcher;
 
 /// Runs until it is aborted.
 pub(super) async fn keep(state: Arc<State>) {

@@ -30,7 +30,6 @@ mod source;
 #[cfg(test)]
 mod tests;
 mod uri;
-mod watch;
 mod yaml;
 
 use std::path::{Path, PathBuf};

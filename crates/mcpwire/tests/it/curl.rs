@@ -90,7 +90,7 @@ async fn what_curl_is_shown_to_get_it_gets() {
         }
         played += 1;
     }
-    assert_eq!(played, 8);
+    assert_eq!(played, 9);
     server.signal("TERM");
     assert_eq!(server.wait().await.code(), Some(0));
 }

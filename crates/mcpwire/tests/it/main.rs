@@ -3,13 +3,16 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that meets the unexpected has failed")]
 
 mod child;
+mod client;
 mod connect;
 mod curl;
 mod docs;
 mod eras;
 mod folder;
+mod hub;
 mod quic;
 mod reference;
+mod servers;
 mod sharp;
 mod stateless;
 mod support;

@@ -19,7 +19,8 @@ pub(super) struct Call {
     pub method: Method,
     /// As the client first sent it.
     pub request: Message,
-    /// The token that the server puts on progress, and the one that the client expects.
+    /// The token that the server puts on progress, and the one that the client expects. They differ because clients
+    /// that share a session choose the same ones, and a server may still report on a call that was cancelled.
     pub server_token: Option<Id>,
     pub client_token: Option<Id>,
     /// The least severe log message that the client wants.
@@ -48,18 +49,19 @@ impl OldServer {
         // tell to which request their messages belong if it is that one.
         let unfit = seat.under_way.contains_key(&id) || seat.relay.knows(&id) || id.as_json() == "0";
         let server_id = if unfit { self.fresh_id() } else { id.clone() };
-        let token = meta::progress_token(request);
+        let client_token = meta::progress_token(request);
+        let server_token = client_token.as_ref().map(|_| self.fresh_id());
+        let message = translate::unsigned(request, server_token.as_ref());
         let call = Call {
             upstream,
             id: server_id.clone(),
             method,
             request: request.clone(),
-            server_token: token.clone(),
-            client_token: token,
+            server_token,
+            client_token,
             log_level,
         };
         self.calls.insert(id.clone(), call);
-        let message = translate::unsigned(request);
         let message = if server_id == id { message } else { message.with_id(&server_id) };
         if let Some(seat) = self.seat(upstream) {
             seat.under_way.insert(server_id, Whose::Call(id));
@@ -169,22 +171,18 @@ impl OldServer {
 
     fn pass_progress(&mut self, upstream: Upstream, lane: &Lane, message: Message) {
         let token = meta::progress_token(&message);
-        let belongs = |call: &Call| call.upstream == upstream && token.is_some() && call.server_token == token;
+        let belongs = |call: &Call| token.is_some() && call.server_token == token;
         let found = match self.call_on(upstream, lane) {
             Some((id, call)) if belongs(call) => Some((id, call)),
             _ => self.calls.iter().find(|(_, call)| belongs(call)),
         };
-        // A call that waits for its retry has nobody who listens.
         let Some((id, client_token)) = found.and_then(|(id, call)| Some((id.clone(), call.client_token.clone()?)))
         else {
-            return;
+            // A call that waits for its retry has nobody who listens yet.
+            let parked = self.parked.values_mut().find(|parked| belongs(&parked.call));
+            return parked.into_iter().for_each(|parked| parked.progress = Some(message.clone()));
         };
-        let message = if token.as_ref() == Some(&client_token) {
-            message
-        } else {
-            meta::with_progress_token(&message, &client_token)
-        };
-        self.tell(&id, message);
+        self.tell(&id, meta::with_progress_token(&message, &client_token));
     }
 
     /// A log message goes to the request that asked for such, if it is clear which.

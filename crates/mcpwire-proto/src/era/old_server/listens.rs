@@ -8,7 +8,8 @@ use super::OldServer;
 use super::seats::Whose;
 use crate::conversation::Upstream;
 use crate::era::translate;
-use crate::{Fault, Id, Message, Object, meta, method};
+use crate::filter::Filter;
+use crate::{Fault, Id, Message, meta, method};
 
 /// The most resources in one listen.
 const MOST_RESOURCES: usize = 10_000;
@@ -24,54 +25,6 @@ pub(super) struct Listen {
     acknowledged: bool,
     /// Changes that came before that.
     early: Vec<Message>,
-}
-
-/// What a client wants to hear of.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Filter {
-    tools_list_changed: bool,
-    prompts_list_changed: bool,
-    resources_list_changed: bool,
-    resource_subscriptions: Vec<String>,
-}
-
-impl Filter {
-    fn to_json(&self) -> String {
-        let mut told = Object::new();
-        for (name, wanted) in [
-            ("toolsListChanged", self.tools_list_changed),
-            ("promptsListChanged", self.prompts_list_changed),
-            ("resourcesListChanged", self.resources_list_changed),
-        ] {
-            if wanted {
-                told.set(name, "true");
-            }
-        }
-        if !self.resource_subscriptions.is_empty() {
-            told.set("resourceSubscriptions", serde_json::json!(self.resource_subscriptions).to_string());
-        }
-        told.to_string()
-    }
-
-    fn wants(&self, notification: &Message) -> bool {
-        match notification.method().map(|method| &**method) {
-            Some(method::TOOLS_LIST_CHANGED) => self.tools_list_changed,
-            Some(method::PROMPTS_LIST_CHANGED) => self.prompts_list_changed,
-            Some(method::RESOURCES_LIST_CHANGED) => self.resources_list_changed,
-            Some(method::RESOURCES_UPDATED) => {
-                let uri = notification.payload().and_then(Object::parse).and_then(|params| params.string("uri"));
-                uri.is_some_and(|uri| self.resource_subscriptions.iter().any(|wanted| covers(wanted, &uri)))
-            }
-            _ => false,
-        }
-    }
-}
-
-/// Whether an update is of the resource that was subscribed to, or of a part of it.
-fn covers(wanted: &str, uri: &str) -> bool {
-    uri.strip_prefix(wanted)
-        .is_some_and(|rest| rest.is_empty() || wanted.ends_with('/') || rest.starts_with(['/', '?', '#']))
 }
 
 /// A resource that the server was asked to tell of.

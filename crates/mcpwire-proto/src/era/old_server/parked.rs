@@ -23,6 +23,8 @@ pub(super) struct Parked {
     /// What the server wants to know, by the names that the client sees.
     questions: BTreeMap<String, Question>,
     next_question: u32,
+    /// How far the server said it is while nobody listened; the retry is told.
+    pub progress: Option<Message>,
     /// The server's last word, if it came before the client's.
     pub answer: Option<Message>,
     /// The server refused the call until its user has opened some pages: then it is sent again.
@@ -40,7 +42,15 @@ struct Question {
 
 impl Parked {
     fn new(call: Call, until: Instant) -> Parked {
-        Parked { call, until, questions: BTreeMap::new(), next_question: 0, answer: None, refusal: None }
+        Parked {
+            call,
+            until,
+            questions: BTreeMap::new(),
+            next_question: 0,
+            progress: None,
+            answer: None,
+            refusal: None,
+        }
     }
 
     fn add(&mut self, id: Option<&Id>, question: &Message) {
@@ -150,7 +160,8 @@ impl OldServer {
         parked.until = now + self.config.park_for;
         if let Some(answer) = parked.answer.take() {
             let (upstream, questions) = (parked.call.upstream, std::mem::take(&mut parked.questions));
-            self.parked.remove(&number);
+            let progress = self.parked.remove(&number).and_then(|parked| parked.progress);
+            self.catch_up(id, progress, meta::progress_token(request));
             self.tell(id, answer.with_id(id));
             self.leave_unanswered(upstream, questions, now);
         } else if parked.questions.is_empty() && parked.refusal.is_some() {
@@ -191,13 +202,21 @@ impl OldServer {
     }
 
     fn unpark(&mut self, number: u64, id: &Id, request: &Message, now: Instant) {
-        let Some(Parked { mut call, .. }) = self.parked.remove(&number) else { return };
+        let Some(Parked { mut call, progress, .. }) = self.parked.remove(&number) else { return };
         call.log_level = self.want_logs(call.upstream, request, now);
         call.client_token = meta::progress_token(request);
         if let Some(seat) = self.seat(call.upstream) {
             seat.under_way.insert(call.id.clone(), Whose::Call(id.clone()));
         }
+        self.catch_up(id, progress, call.client_token.clone());
         self.calls.insert(id.clone(), call);
+    }
+
+    /// Tells a retry how far its call came meanwhile, if it wants to know.
+    fn catch_up(&mut self, id: &Id, progress: Option<Message>, token: Option<Id>) {
+        if let (Some(progress), Some(token)) = (progress, token) {
+            self.tell(id, meta::with_progress_token(&progress, &token));
+        }
     }
 
     /// Clients need not retry. Then the server is told so, and its session is free again.

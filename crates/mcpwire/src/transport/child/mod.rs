@@ -11,11 +11,13 @@ pub mod guard;
 mod process;
 mod stderr;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use mcpwire_proto::frame::DEFAULT_LIMIT;
 use mcpwire_proto::{Failure, code};
 use tokio::task::{self, JoinHandle};
 
@@ -24,7 +26,7 @@ use super::lines::Outbox;
 use crate::link::Link;
 
 /// What to run, and how to end it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Options {
     /// What the program is called in the log.
     pub name: String,
@@ -40,6 +42,29 @@ pub struct Options {
     /// with us, whatever happens to us. Linux only. The thread that starts the child counts as its parent: the runtime
     /// must not end its workers before the child.
     pub guard: Option<PathBuf>,
+}
+
+impl Options {
+    /// In our directory, with our environment.
+    pub fn new(program: &OsStr, args: impl IntoIterator<Item = impl Into<OsString>>) -> Options {
+        Options {
+            name: Path::new(program).file_name().unwrap_or(program).to_string_lossy().into_owned(),
+            program: program.to_owned(),
+            args: args.into_iter().map(Into::into).collect(),
+            env: Vec::new(),
+            cwd: None,
+            max_message: DEFAULT_LIMIT,
+            closing: Closing::default(),
+            guard: None,
+        }
+    }
+}
+
+/// Arguments and variables may be secret.
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options").field("name", &self.name).field("program", &self.program).finish_non_exhaustive()
+    }
 }
 
 /// How long each step of the end may take.

@@ -12,7 +12,7 @@ async fn an_evil_host_or_origin_is_refused_and_the_flag_is_named() {
         let refused = exposed.post(&[(header, value)], &initialize()).await;
         assert!(refused.status == 403 && refused.body.contains(flag), "{}", refused.body);
         assert_eq!(refused.header("access-control-allow-origin"), None);
-        for path in ["/sse", "/health", "/mcp"] {
+        for path in ["/sse", "/health", "/metrics", "/mcp"] {
             let headers = [(header, value), ("accept", "text/event-stream")];
             assert_eq!(ask(&exposed.address, "GET", path, &headers, "").await.status, 403, "{path}");
         }
@@ -38,7 +38,7 @@ async fn a_token_is_required_of_every_request_when_there_is_one() {
     for headers in [&[][..], &[("authorization", "Bearer wrong")], &[("authorization", "s3cret")]] {
         let refused = exposed.post(headers, &initialize()).await;
         assert_eq!((refused.status, refused.header("www-authenticate")), (401, Some("Bearer")), "{}", refused.body);
-        for path in ["/sse", "/health"] {
+        for path in ["/sse", "/health", "/metrics"] {
             let headers = [headers, &[("accept", "text/event-stream")]].concat();
             assert_eq!(ask(&exposed.address, "GET", path, &headers, "").await.status, 401, "{path}");
         }

@@ -290,9 +290,12 @@ impl Endpoint {
     }
 
     pub(super) async fn refusal(&self, response: Response<Incoming>, sent: &Sent<'_>) -> Declined {
-        let status = response.status();
-        let shown = beginning(response.into_body()).await;
-        Declined { failure: status::failure(status, &shown, sent), by_older: status::by_older(status, &shown, sent) }
+        let (head, body) = response.into_parts();
+        let shown = beginning(body).await;
+        Declined {
+            failure: status::failure(head.status, &head.headers, &shown, sent),
+            by_older: status::by_older(head.status, &shown, sent),
+        }
     }
 
     fn adopt_session(&self, headers: &HeaderMap, opens_session: bool) {

@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue};
 use hyper::body::Body;
+use mcpwire_proto::frame::DEFAULT_LIMIT;
 use mcpwire_proto::{Failure, Id, Kind, Message, Packet, meta, method};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{self, AbortHandle, JoinHandle, JoinSet};
@@ -33,6 +34,7 @@ use crate::link::{Link, Port};
 use crate::transport::http::PROTOCOL_VERSION;
 
 pub use self::dial::Proxy;
+pub(crate) use self::status::described;
 pub use self::tls::Tls;
 
 /// How long an answer may still come for a request that was cancelled.
@@ -61,6 +63,21 @@ pub struct Options {
     pub max_message: usize,
     /// How long to try to resume a stream that was cut.
     pub resume_for: Duration,
+}
+
+impl Options {
+    /// Whatever it speaks, without further headers, trusting whom the system trusts.
+    pub fn new(url: Url) -> Options {
+        Options {
+            url,
+            transport: Transport::Auto,
+            headers: HeaderMap::new(),
+            tls: Tls::default(),
+            proxy: None,
+            max_message: DEFAULT_LIMIT,
+            resume_for: Duration::from_secs(20),
+        }
+    }
 }
 
 /// What the server at a URL speaks.

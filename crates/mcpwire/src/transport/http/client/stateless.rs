@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::response::Parts;
 use http::{HeaderMap, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -17,7 +18,7 @@ use tokio::time::timeout;
 
 use super::endpoint::{Endpoint, beginning, chain, is_event_stream, media_type};
 use super::exchange::{Debt, lane};
-use super::status::{describe, refused};
+use super::status::{describe, refused, refused_with};
 use super::stream::{self, LINGER};
 
 /// How long it may take to learn what headers a tool wants, and how many pages of the list are read for it.
@@ -65,8 +66,8 @@ async fn ask(endpoint: &Endpoint, request: &Message, headers: &HeaderMap, tell: 
     let response = endpoint.post_as_it_is(request, headers).await?;
     let status = response.status();
     if !status.is_success() {
-        let body = beginning(response.into_body()).await;
-        return answer_of_refusal(request, status, body.into());
+        let (head, body) = response.into_parts();
+        return answer_of_refusal(request, &head, beginning(body).await.into());
     }
     if is_event_stream(&response) {
         return Box::pin(follow(endpoint, request, response.into_body(), tell)).await;
@@ -76,7 +77,8 @@ async fn ask(endpoint: &Endpoint, request: &Message, headers: &HeaderMap, tell: 
 
 /// A JSON-RPC error is the answer, whatever the status: it tells what the server speaks. Anything else is a refusal by
 /// somebody who may not even know what was asked.
-fn answer_of_refusal(request: &Message, status: StatusCode, body: Bytes) -> Result<Answer, Failure> {
+fn answer_of_refusal(request: &Message, head: &Parts, body: Bytes) -> Result<Answer, Failure> {
+    let status = head.status;
     let error = Message::parse(body.clone()).ok().filter(|error| matches!(error.kind(), Kind::Error { .. }));
     let ours = error.as_ref().is_some_and(|error| stream::answers(error, request.id()));
     let why = || describe(status, &String::from_utf8_lossy(&body));
@@ -85,7 +87,7 @@ fn answer_of_refusal(request: &Message, status: StatusCode, body: Bytes) -> Resu
         (StatusCode::SERVICE_UNAVAILABLE, _) if !ours => Err(Failure::Unreachable(why())),
         (StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT, _) if !ours => Err(Failure::Interrupted(why())),
         (_, Some(error)) => Ok(Answer { message: addressed(&error, request), rest: None }),
-        (_, None) => Err(refused(&why(), Some(status))),
+        (_, None) => Err(refused_with(status, &head.headers, &String::from_utf8_lossy(&body))),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What an HTTP answer that is not a success means for the message that was sent.
 
-use http::StatusCode;
+use http::header::WWW_AUTHENTICATE;
+use http::{HeaderMap, StatusCode};
 use mcpwire_proto::{Failure, Id, Message, code};
 use serde_json::json;
 
@@ -31,7 +32,7 @@ fn answers(error: &Message, sent: &Sent<'_>) -> bool {
     error.id().is_some() && error.id() == sent.id
 }
 
-pub(super) fn failure(status: StatusCode, body: &[u8], sent: &Sent<'_>) -> Failure {
+pub(super) fn failure(status: StatusCode, headers: &HeaderMap, body: &[u8], sent: &Sent<'_>) -> Failure {
     let reported = reported(body);
     if let Some(error) = &reported
         && answers(error, sent)
@@ -50,8 +51,20 @@ pub(super) fn failure(status: StatusCode, body: &[u8], sent: &Sent<'_>) -> Failu
     }
     match reported.as_ref().and_then(Message::payload) {
         Some(error) => Failure::Refused(error.into()),
-        None => refused(&describe(status, &text), Some(status)),
+        None => refused_with(status, headers, &text),
     }
+}
+
+/// A refusal by a status that comes without an error of its own. What the server says of credentials is passed on.
+pub(super) fn refused_with(status: StatusCode, headers: &HeaderMap, body: &str) -> Failure {
+    let mut data = json!({"status": status.as_u16()});
+    for (member, name) in [("wwwAuthenticate", WWW_AUTHENTICATE.as_str()), ("mcpAuthServer", "mcp-auth-server")] {
+        if let Some(value) = headers.get(name) {
+            data[member] = excerpt(&String::from_utf8_lossy(value.as_bytes())).into();
+        }
+    }
+    let error = json!({"code": code::INTERNAL_ERROR, "message": describe(status, body), "data": data});
+    Failure::Refused(error.to_string().into())
 }
 
 /// A refusal in our own words.
@@ -75,14 +88,25 @@ fn names_lost_session(status: StatusCode, body: &str) -> bool {
 }
 
 pub(super) fn describe(status: StatusCode, body: &str) -> String {
-    let advice = match status {
+    let shown = excerpt(body);
+    let colon = if shown.is_empty() { "" } else { ": " };
+    format!("HTTP {status}{}{colon}{shown}", advice(status))
+}
+
+fn advice(status: StatusCode) -> &'static str {
+    match status {
         StatusCode::UNAUTHORIZED => "; the server wants credentials: give them with --header 'Authorization: Bearer …'",
         StatusCode::FORBIDDEN => "; the server refuses access: check what is given with --header",
         _ => "",
-    };
-    let shown = excerpt(body);
-    let colon = if shown.is_empty() { "" } else { ": " };
-    format!("HTTP {status}{advice}{colon}{shown}")
+    }
+}
+
+/// The status and the body out of what was said of them: what [`describe`] has put together.
+pub(crate) fn described(text: &str) -> Option<(StatusCode, &str)> {
+    let rest = text.strip_prefix("HTTP ")?;
+    let status = StatusCode::from_bytes(rest.get(..3)?.as_bytes()).ok()?;
+    let said = rest.strip_prefix(&status.to_string())?.strip_prefix(advice(status))?;
+    Some((status, said.strip_prefix(": ").unwrap_or_default()))
 }
 
 /// The beginning of a body, on one line.
@@ -107,7 +131,7 @@ mod tests {
     fn check(status: u16, body: &str, in_session: bool, opens_session: bool) -> Failure {
         let id = Id::from(7);
         let sent = Sent { id: Some(&id), opens_session, in_session };
-        failure(StatusCode::from_u16(status).unwrap(), body.as_bytes(), &sent)
+        failure(StatusCode::from_u16(status).unwrap(), &HeaderMap::new(), body.as_bytes(), &sent)
     }
 
     #[test]
@@ -169,6 +193,17 @@ mod tests {
     fn missing_credentials_say_what_to_do() {
         assert!(check(401, "", true, false).to_string().contains("--header 'Authorization"));
         assert!(check(403, "", true, false).to_string().contains("--header"));
+    }
+
+    #[test]
+    fn what_was_described_can_be_read_again() {
+        for (status, body) in [(401, "who: are you?"), (403, ""), (404, "gone"), (500, ""), (599, "odd: {}")] {
+            let status = StatusCode::from_u16(status).unwrap();
+            assert_eq!(described(&describe(status, body)), Some((status, body)));
+        }
+        for text in ["", "HTTP", "HTTP 4", "HTTP 404", "HTTP 99 x", "HTTP 4\u{e9}4 x", "connection refused"] {
+            assert_eq!(described(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -99,6 +99,12 @@ pub(super) fn json(status: StatusCode, text: Bytes) -> Response<Body> {
     response
 }
 
+pub(super) fn text(kind: &'static str, text: String) -> Response<Body> {
+    let mut response = Response::new(Body::Whole(text.into()));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
 pub(super) fn events(body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     let headers = response.headers_mut();

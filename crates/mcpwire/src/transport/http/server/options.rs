@@ -6,7 +6,7 @@ use std::time::Duration;
 use mcpwire_proto::frame::DEFAULT_LIMIT;
 
 use super::guard::Token;
-use crate::health::Health;
+use crate::health::Board;
 
 /// Limits, times and names of the HTTP front.
 #[derive(Debug, Clone)]
@@ -21,8 +21,8 @@ pub struct Options {
     pub token: Option<Token>,
     /// The certificate to show, for https.
     pub tls: Option<Arc<rustls::ServerConfig>>,
-    /// What `/health` tells of; empty if it is not served.
-    pub health: Vec<Health>,
+    /// What `/health` and `/metrics` tell of, if they are served.
+    pub health: Option<Board>,
     /// Whether clients of 2024-11-05 are served too, at `/sse` and `/messages`.
     pub http_with_sse: bool,
     /// The largest request body, in bytes.
@@ -73,7 +73,7 @@ impl Default for Options {
             allowed_origins: Vec::new(),
             token: None,
             tls: None,
-            health: Vec::new(),
+            health: None,
             http_with_sse: false,
             max_message: DEFAULT_LIMIT,
             max_connections: 4096,

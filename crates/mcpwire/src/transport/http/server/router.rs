@@ -7,18 +7,19 @@ use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use mcpwire_proto::version::SESSION_ERA;
-use serde_json::json;
 
 use super::answer::{Answer, Body, Refusal, empty};
 use super::exchange::Accepts;
 use super::session::{Command, Handle};
 use super::{Front, answer, cors, guard, legacy, post, stateless};
-use crate::health::Health;
+use crate::health::{Board, Overall};
 use crate::transport::http::{EVENT_STREAM, JSON, LAST_EVENT_ID, PROTOCOL_VERSION, SESSION_ID};
 
 /// What the official SDKs send, to be known at a glance.
 const USUAL_ACCEPT: &str = "application/json, text/event-stream";
 const HEALTH_PATH: &str = "/health";
+const METRICS_PATH: &str = "/metrics";
+const PROMETHEUS: &str = "text/plain; version=0.0.4";
 
 pub(super) async fn route(front: Arc<Front>, request: Request<Incoming>) -> Response<Body> {
     let (head, body) = request.into_parts();
@@ -56,26 +57,25 @@ async fn serve(front: &Front, head: &Parts, body: Incoming) -> Result<Response<B
             Method::POST => legacy::post(front, head, body).await,
             _ => not_allowed("POST"),
         },
-        HEALTH_PATH if !front.options.health.is_empty() => match head.method {
-            Method::GET => Ok(health(&front.options.health)),
-            _ => not_allowed("GET"),
+        path @ (HEALTH_PATH | METRICS_PATH) => match &front.options.health {
+            Some(_) if head.method != Method::GET => not_allowed("GET"),
+            Some(board) if path == HEALTH_PATH => Ok(health(board)),
+            Some(board) => Ok(answer::text(PROMETHEUS, board.to_prometheus())),
+            None => nothing_here(front),
         },
-        _ => {
-            let text = format!("there is nothing at this path; MCP is at {}", front.options.path);
-            Err(Refusal::new(StatusCode::NOT_FOUND, &text))
-        }
+        _ => nothing_here(front),
     }
 }
 
-/// Tells how the targets are: 200 if all are well, 503 if one is down.
-fn health(targets: &[Health]) -> Response<Body> {
-    let well = targets.iter().all(Health::is_up);
-    let told = json!({
-        "status": if well { "ok" } else { "down" },
-        "targets": targets.iter().map(Health::to_json).collect::<Vec<_>>(),
-    });
-    let status = if well { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    answer::json(status, told.to_string().into())
+fn nothing_here(front: &Front) -> Result<Response<Body>, Refusal> {
+    let text = format!("there is nothing at this path; MCP is at {}", front.options.path);
+    Err(Refusal::new(StatusCode::NOT_FOUND, &text))
+}
+
+/// Tells how the targets are: 200 unless all are down, then 503.
+fn health(board: &Board) -> Response<Body> {
+    let status = if board.overall() == Overall::Down { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK };
+    answer::json(status, board.to_json().to_string().into())
 }
 
 fn not_allowed(methods: &'static str) -> Result<Response<Body>, Refusal> {

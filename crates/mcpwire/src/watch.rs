@@ -11,13 +11,13 @@ const LONGEST_BURST: Duration = Duration::from_millis(500);
 const POLL: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
-pub(super) struct Watcher {
+pub(crate) struct Watcher {
     #[cfg(target_os = "linux")]
     inotify: Option<linux::Inotify>,
 }
 
 impl Watcher {
-    pub(super) fn new() -> Watcher {
+    pub(crate) fn new() -> Watcher {
         Watcher {
             #[cfg(target_os = "linux")]
             inotify: linux::Inotify::new(),
@@ -25,12 +25,12 @@ impl Watcher {
     }
 
     /// Watches these folders, besides those that are watched already.
-    pub(super) fn watch(&mut self, folders: &[PathBuf]) {
+    pub(crate) fn watch(&mut self, folders: &[PathBuf]) {
         #[cfg(target_os = "linux")]
         if let Some(inotify) = &self.inotify
             && !folders.iter().all(|folder| inotify.add(folder))
         {
-            tracing::info!(target: "folder", "not everything can be watched: looking every {POLL:?} instead");
+            tracing::info!(target: "watch", "not everything can be watched: looking every {POLL:?} instead");
             self.inotify = None;
         }
         #[cfg(not(target_os = "linux"))]
@@ -38,12 +38,12 @@ impl Watcher {
     }
 
     /// Waits as long as one does where nobody tells.
-    pub(super) async fn pause(&self) {
+    pub(crate) async fn pause(&self) {
         tokio::time::sleep(POLL).await;
     }
 
     /// Waits until something may have changed, and until it is quiet again.
-    pub(super) async fn changed(&mut self) {
+    pub(crate) async fn changed(&mut self) {
         #[cfg(target_os = "linux")]
         if let Some(inotify) = &mut self.inotify {
             if inotify.next().await {

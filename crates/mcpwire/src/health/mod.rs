@@ -1,10 +1,20 @@
 //! What is known of the servers behind us: kept by the bridges, told to whoever asks.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+mod board;
+mod traffic;
 
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use mcpwire_proto::{Id, Kind, Message};
 use serde_json::{Value, json};
+
+pub use self::board::{Board, Overall};
+use self::traffic::Traffic;
+
+/// The most calls of one client that are timed at once; further ones are not.
+const MOST_TIMED: usize = 1024;
 
 /// How a bridge finds its server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,6 +53,8 @@ struct Record {
     since: SystemTime,
     restarts: u64,
     last_error: Option<(SystemTime, String)>,
+    tools: Option<usize>,
+    traffic: Traffic,
 }
 
 impl Health {
@@ -56,6 +68,8 @@ impl Health {
             since: SystemTime::now(),
             restarts: 0,
             last_error: None,
+            tools: None,
+            traffic: Traffic::default(),
         };
         Health(Arc::new(Mutex::new(record)))
     }
@@ -66,11 +80,21 @@ impl Health {
         record.next += 1;
         let id = record.next;
         record.bridges.insert(id, Condition::Idle);
-        Watch { health: self.clone(), id, last: Condition::Idle }
+        Watch { health: self.clone(), id, last: Condition::Idle, under_way: HashMap::new() }
     }
 
     pub fn is_up(&self) -> bool {
         self.record().state != Condition::Down
+    }
+
+    /// How many tools the target offers, as far as somebody has counted them.
+    pub fn set_tools(&self, count: usize) {
+        self.record().tools = Some(count);
+    }
+
+    /// A call was answered.
+    pub fn record_call(&self, took: Duration, ok: bool) {
+        self.record().traffic.record(took, ok);
     }
 
     pub fn to_json(&self) -> Value {
@@ -83,6 +107,10 @@ impl Health {
             "sessions": record.bridges.len(),
             "restarts": record.restarts,
             "lastError": error,
+            "tools": record.tools,
+            "calls": record.traffic.calls(),
+            "failed": record.traffic.failed(),
+            "latencyMs": record.traffic.latency(),
         })
     }
 
@@ -111,9 +139,31 @@ pub struct Watch {
     health: Health,
     id: u64,
     last: Condition,
+    /// Since when the client waits for the calls that are under way.
+    under_way: HashMap<Id, Instant>,
 }
 
 impl Watch {
+    /// The client says something.
+    pub fn saw_client(&mut self, message: &Message, now: Instant) {
+        if let Kind::Request { id, method } = message.kind()
+            && method.is_call()
+            && self.under_way.len() < MOST_TIMED
+        {
+            self.under_way.insert(id.clone(), now);
+        }
+    }
+
+    /// The client is told something.
+    pub fn saw_answer(&mut self, message: &Message) {
+        if let Kind::Result { id } | Kind::Error { id: Some(id) } = message.kind()
+            && let Some(since) = self.under_way.remove(id)
+        {
+            let ok = matches!(message.kind(), Kind::Result { .. });
+            self.health.record_call(since.elapsed(), ok);
+        }
+    }
+
     /// Notes how things stand; `why` is read only when they are bad. A server that was down stays so until it has
     /// answered: to be tried is not to be well.
     pub fn report(&mut self, condition: Condition, why: &str) {

@@ -1,0 +1,216 @@
+//! What servers say: each answer, sign of progress and log line goes to the one client it is for, and to nobody else.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use super::catalogue::Part;
+use super::fetch::Ask;
+use super::{Client, Effect, Hub, Place, Server};
+use crate::failure::tells_of_no_answer;
+use crate::object::quoted;
+use crate::{Fault, Id, Kind, Lane, Message, Object, Packet, meta, method};
+
+/// A request that is with a server, by our id.
+#[derive(Debug)]
+pub(super) enum Owed {
+    Call(Box<Call>),
+    /// The hub's own.
+    Own {
+        server: Server,
+        ask: Ask,
+    },
+    /// The hub's own, which stays open.
+    Listen {
+        server: Server,
+    },
+}
+
+impl Owed {
+    pub(super) fn server(&self) -> Server {
+        match self {
+            Owed::Call(call) => call.server,
+            Owed::Own { server, .. } | Owed::Listen { server } => *server,
+        }
+    }
+}
+
+/// A client's request.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub client: Client,
+    /// The id and the progress token that the client knows.
+    pub id: Id,
+    pub token: Option<Id>,
+    pub server: Server,
+    pub wants_logs: bool,
+    /// The request itself, and who else may have what it asks for.
+    pub turn: Option<(Message, VecDeque<Server>)>,
+}
+
+impl Hub {
+    pub fn handle_server(&mut self, server: Server, packet: Packet, now: Instant) {
+        let Packet { lane, message } = packet;
+        match message.kind() {
+            Kind::Result { id } | Kind::Error { id: Some(id) } => {
+                // An id that another server was given is none of this one's.
+                if self.owed.entry(id).is_some_and(|owed| owed.server() == server)
+                    && let Some((ours, owed)) = self.owed.settle(id)
+                {
+                    self.answered(&ours, owed, &message, now);
+                }
+            }
+            Kind::Notification { .. } => self.heard(server, &lane, message, now),
+            Kind::Request { .. } | Kind::Error { id: None } => {
+                tracing::debug!(target: "hub", "dropped a server's {message}: it belongs to no request");
+            }
+        }
+    }
+
+    fn answered(&mut self, ours: &Id, owed: Owed, message: &Message, now: Instant) {
+        self.count_off(&owed);
+        match owed {
+            Owed::Call(call) => self.call_answered(*call, message, now),
+            Owed::Own { server, ask } => self.fetched(server, ask, message, now),
+            Owed::Listen { server } => self.listen_ended(server, ours, message, now),
+        }
+    }
+
+    fn call_answered(&mut self, call: Call, message: &Message, now: Instant) {
+        let went_well = matches!(message.kind(), Kind::Result { .. });
+        // One that has not told what it offers, and now gives an error, may not even be there.
+        let unseen = self.upstream(call.server).is_some_and(|upstream| !upstream.live);
+        let failed = !went_well && (unseen || tells_of_no_answer(message));
+        let name = self.note_outcome(call.server, failed, now);
+        if !went_well && self.ask_the_next(&call, now) {
+            return;
+        }
+        let answer = message.with_id(&call.id);
+        let answer = if failed { naming(&answer, &name) } else { answer };
+        self.answer(call.client, &call.id, answer);
+    }
+
+    /// Counts failures; too many in a row, and calls are refused until the server has told what it offers. Gives its name.
+    fn note_outcome(&mut self, server: Server, failed: bool, now: Instant) -> String {
+        let Some(upstream) = self.upstream(server) else { return String::new() };
+        if !failed {
+            upstream.breaker.succeeded();
+        } else if upstream.breaker.failed(now) {
+            tracing::warn!(target: "hub", "{} failed several times: calls are refused for now", upstream.spec.name);
+            if upstream.fetch.is_none() && upstream.retry_at.is_none() {
+                upstream.retry_at = Some(now + upstream.backoff.next_wait());
+            }
+        }
+        upstream.spec.name.clone()
+    }
+
+    /// Whether somebody else may have what a call asks for; then they are asked.
+    fn ask_the_next(&mut self, call: &Call, now: Instant) -> bool {
+        let Some((request, mut rest)) = call.turn.clone() else { return false };
+        while let Some(server) = rest.pop_front() {
+            if self.admit(server, now).is_err() {
+                continue;
+            }
+            let ours = self.fresh_id();
+            let message = request.with_id(&ours);
+            let message = if call.token.is_some() { meta::with_progress_token(&message, &ours) } else { message };
+            if let Some(guest) = self.clients.get_mut(&call.client) {
+                guest.under_way.insert(call.id.clone(), Place::Server(ours.clone()));
+            }
+            let (client, id, token) = (call.client, call.id.clone(), call.token.clone());
+            let wants_logs = call.wants_logs;
+            let turn = Some((request, rest));
+            let next = Call { client, id, token, server, wants_logs, turn };
+            let _ = self.owed.open(ours, Owed::Call(Box::new(next)));
+            self.effects.push_back(Effect::ToServer(server, message));
+            return true;
+        }
+        false
+    }
+
+    /// A call is with its server no more.
+    pub(super) fn count_off(&mut self, owed: &Owed) {
+        if let Owed::Call(call) = owed
+            && let Some(upstream) = self.upstream(call.server)
+        {
+            upstream.calls = upstream.calls.saturating_sub(1);
+        }
+    }
+
+    /// Answers everything that a server owes: nothing more will come from it.
+    pub(super) fn lose(&mut self, server: Server, why: &str) {
+        for id in self.owed.ids_where(|owed| owed.server() == server) {
+            let Some((_, owed)) = self.owed.settle(&id) else { continue };
+            self.count_off(&owed);
+            if let Owed::Call(call) = owed {
+                self.refuse(call.client, &call.id, &Fault::Upstream(why.to_owned()));
+            }
+        }
+        if let Some(upstream) = self.upstream(server) {
+            upstream.fetch = None;
+            upstream.listening = super::upstream::Listening::default();
+        }
+    }
+
+    fn heard(&mut self, server: Server, lane: &Lane, message: Message, now: Instant) {
+        let Some(method) = message.method() else { return };
+        match &**method {
+            method::PROGRESS => self.pass_progress(server, &message),
+            method::ACKNOWLEDGED => self.listen_acknowledged(server, &message, now),
+            method::TOOLS_LIST_CHANGED => self.list_changed(server, &message, &[Part::Tools], now),
+            method::PROMPTS_LIST_CHANGED => self.list_changed(server, &message, &[Part::Prompts], now),
+            method::RESOURCES_LIST_CHANGED => {
+                self.list_changed(server, &message, &[Part::Resources, Part::Templates], now);
+            }
+            method::RESOURCES_UPDATED => {
+                if self.is_our_listen(server, &message) {
+                    self.publish(&message, Some(server));
+                }
+            }
+            method::CANCELLED => self.listen_cancelled(server, &message, now),
+            method::LOG_MESSAGE => self.pass(server, lane, message, |call| call.wants_logs),
+            _ => self.pass(server, lane, message, |_| true),
+        }
+    }
+
+    fn list_changed(&mut self, server: Server, message: &Message, parts: &[Part], now: Instant) {
+        if self.is_our_listen(server, message) {
+            self.fetch_parts(server, parts.iter().copied().collect(), now);
+        }
+    }
+
+    fn pass_progress(&mut self, server: Server, message: &Message) {
+        let Some(Owed::Call(call)) = meta::progress_token(message).and_then(|token| self.owed.entry(&token)) else {
+            return;
+        };
+        let Some(token) = call.token.clone().filter(|_| call.server == server) else { return };
+        let (client, id) = (call.client, call.id.clone());
+        self.tell(client, &id, meta::with_progress_token(message, &token));
+    }
+
+    /// Something that names no request goes to the one whose stream it came on, or else to the only one it can be for.
+    fn pass(&mut self, server: Server, lane: &Lane, message: Message, fits: impl Fn(&Call) -> bool) {
+        let call = |owed: &Owed| match owed {
+            Owed::Call(call) if call.server == server && fits(call) => Some((call.client, call.id.clone())),
+            _ => None,
+        };
+        let whose = match lane {
+            Lane::Request(ours) => self.owed.entry(ours).and_then(|owed| call(owed)),
+            Lane::Main | Lane::Unsorted => {
+                let mut calls = self.owed.iter().filter_map(|(_, owed)| call(owed));
+                calls.next().filter(|_| calls.next().is_none())
+            }
+        };
+        match whose {
+            Some((client, id)) => self.tell(client, &id, message),
+            None => tracing::debug!(target: "hub", "dropped {message}: it cannot be told whose it is"),
+        }
+    }
+}
+
+/// The same error, saying whose it is.
+fn naming(error: &Message, server: &str) -> Message {
+    let Some(mut members) = error.payload().and_then(Object::parse) else { return error.clone() };
+    let text = members.string("message").unwrap_or_default();
+    members.set("message", quoted(&format!("MCP server not connected: {server}: {text}")));
+    error.with_payload(&members.to_string())
+}

@@ -1,0 +1,211 @@
+//! The hub's own requests: what each server has to offer, page by page, and again when it changes.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::answers::Owed;
+use super::catalogue::{Catalogue, Part, page};
+use super::{Effect, Hub, Server};
+use crate::failure::tells_of_no_answer;
+use crate::meta::key;
+use crate::object::quoted;
+use crate::version::V2026_07_28;
+use crate::{Id, Kind, Message, Object, method};
+
+/// The most pages of one list.
+const MOST_PAGES: usize = 1000;
+
+/// One of the hub's own questions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ask {
+    Discover,
+    List(Part),
+}
+
+/// A catalogue in the making.
+#[derive(Debug)]
+pub(super) struct Fetch {
+    pub deadline: Instant,
+    gathered: Catalogue,
+    /// How many answers are still to come.
+    open: usize,
+    pages: usize,
+    /// What the server said is new.
+    announced: Vec<Part>,
+}
+
+impl Hub {
+    /// Asks for everything.
+    pub(super) fn fetch_all(&mut self, server: Server, now: Instant) {
+        let identity = self.identity.clone().unwrap_or_else(|| own_identity(&self.config.info));
+        let deadline = now + self.config.settle;
+        let Some(upstream) = self.upstream(server).filter(|upstream| upstream.fetch.is_none()) else { return };
+        upstream.identity.get_or_insert(identity);
+        upstream.retry_at = None;
+        upstream.stale.clear();
+        let gathered = Catalogue::default();
+        upstream.fetch = Some(Fetch { deadline, gathered, open: 0, pages: 0, announced: Vec::new() });
+        if !std::mem::replace(&mut upstream.open, true) {
+            self.effects.push_back(Effect::Open(server));
+        }
+        self.ask(server, Ask::Discover, None);
+    }
+
+    /// The server says that parts of its catalogue are new.
+    pub(super) fn fetch_parts(&mut self, server: Server, parts: BTreeSet<Part>, now: Instant) {
+        let deadline = now + self.config.settle;
+        let Some(upstream) = self.upstream(server) else { return };
+        let Some(catalogue) = upstream.catalogue.clone().filter(|_| upstream.live && upstream.fetch.is_none()) else {
+            // They are asked for again when what is under way is done.
+            return upstream.stale.extend(parts);
+        };
+        let mut gathered = Catalogue::clone(&catalogue);
+        parts.iter().for_each(|part| gathered.part_mut(*part).clear());
+        let announced = parts.iter().copied().collect();
+        upstream.fetch = Some(Fetch { deadline, gathered, open: 0, pages: 0, announced });
+        for part in parts {
+            self.ask(server, Ask::List(part), None);
+        }
+    }
+
+    fn ask(&mut self, server: Server, ask: Ask, cursor: Option<&str>) {
+        let id = self.fresh_id();
+        let Some(upstream) = self.upstream(server) else { return };
+        let (Some(fetch), Some(identity)) = (&mut upstream.fetch, &upstream.identity) else { return };
+        fetch.open += 1;
+        let cursor = cursor.map(|cursor| format!(r#","cursor":{cursor}"#)).unwrap_or_default();
+        let params = format!(r#"{{"_meta":{identity}{cursor}}}"#);
+        let method = match ask {
+            Ask::Discover => method::DISCOVER,
+            Ask::List(part) => part.method(),
+        };
+        let request = Message::request(&id, method, Some(&params));
+        let _ = self.owed.open(id, Owed::Own { server, ask });
+        self.effects.push_back(Effect::ToServer(server, request));
+    }
+
+    /// The server has answered one of our questions.
+    pub(super) fn fetched(&mut self, server: Server, ask: Ask, answer: &Message, now: Instant) {
+        let Some(upstream) = self.upstream(server) else { return };
+        let Some(fetch) = &mut upstream.fetch else { return };
+        fetch.open = fetch.open.saturating_sub(1);
+        let result = answer.payload().filter(|_| matches!(answer.kind(), Kind::Result { .. }));
+        let mut more: Vec<(Ask, Option<String>)> = Vec::new();
+        match (ask, result) {
+            // A server that does not describe itself may serve all the same; any other refusal is of us.
+            (Ask::Discover, None) if !is_unknown_method(answer) => {
+                return self.fetch_failed(server, answer.payload().unwrap_or_default(), now);
+            }
+            (_, None) if tells_of_no_answer(answer) => {
+                return self.fetch_failed(server, answer.payload().unwrap_or_default(), now);
+            }
+            (Ask::Discover, result) => {
+                fetch.gathered.describe(result.unwrap_or_default());
+                let known = fetch.gathered.capabilities.is_some();
+                let has = |part: &Part| !known || fetch.gathered.has(part.capability(), None);
+                more.extend(Part::ALL.into_iter().filter(has).map(|part| (Ask::List(part), None)));
+            }
+            (Ask::List(part), result) => match result.and_then(|result| page(part, result)) {
+                Some((items, next)) => {
+                    fetch.gathered.part_mut(part).extend(items);
+                    fetch.pages += 1;
+                    if fetch.pages <= MOST_PAGES {
+                        more.extend(next.map(|cursor| (ask, Some(cursor))));
+                    }
+                }
+                None => {
+                    tracing::debug!(target: "hub", "{} does not list its {}", upstream.spec.name, part.member());
+                }
+            },
+        }
+        let done = more.is_empty() && fetch.open == 0;
+        for (ask, cursor) in more {
+            self.ask(server, ask, cursor.as_deref());
+        }
+        if done {
+            self.fetch_done(server, now);
+        }
+    }
+
+    fn fetch_done(&mut self, server: Server, now: Instant) {
+        let Some(upstream) = self.upstream(server) else { return };
+        let Some(Fetch { gathered, announced, .. }) = upstream.fetch.take() else { return };
+        let catalogue = Arc::new(gathered);
+        if !upstream.live {
+            tracing::info!(target: "hub", "{} is there, with {} tools", upstream.spec.name, catalogue.tools.len());
+        }
+        let news = !upstream.live || upstream.catalogue.as_ref() != Some(&catalogue);
+        (upstream.live, upstream.settled) = (true, true);
+        upstream.catalogue = Some(Arc::clone(&catalogue));
+        upstream.backoff.reset();
+        upstream.breaker.close();
+        let stale = std::mem::take(&mut upstream.stale);
+        if news {
+            self.effects.push_back(Effect::Told(server, catalogue));
+        }
+        self.rebuild(&announced, now);
+        self.release(now);
+        if !stale.is_empty() {
+            self.fetch_parts(server, stale, now);
+        }
+    }
+
+    /// The server did not answer: it is asked again later, and nobody waits for it.
+    pub(super) fn fetch_failed(&mut self, server: Server, why: &str, now: Instant) {
+        let Some(upstream) = self.upstream(server) else { return };
+        upstream.fetch = None;
+        (upstream.live, upstream.settled) = (false, true);
+        let wait = upstream.backoff.next_wait();
+        upstream.retry_at = Some(now + wait);
+        let name = &upstream.spec.name;
+        tracing::warn!(target: "hub", "{name} does not tell what it offers; tried again in {wait:.1?}: {why}");
+        self.withdraw_questions(server);
+        self.release(now);
+    }
+
+    /// Takes back what we asked and is not answered.
+    fn withdraw_questions(&mut self, server: Server) {
+        let ours = |owed: &Owed| matches!(owed, Owed::Own { server: asked, .. } if *asked == server);
+        let open = self.upstream(server).is_some_and(|upstream| upstream.open);
+        for id in self.owed.ids_where(ours) {
+            self.owed.settle(&id);
+            if open {
+                self.cancel(server, &id);
+            }
+        }
+    }
+
+    pub(super) fn cancel(&mut self, server: Server, id: &Id) {
+        let params = format!(r#"{{"requestId":{id}}}"#);
+        let cancelled = Message::notification(method::CANCELLED, Some(&params));
+        self.effects.push_back(Effect::ToServer(server, cancelled));
+    }
+
+    pub(super) fn fetch_timeout(&mut self, server: Server, now: Instant) {
+        let Some(upstream) = self.upstream(server) else { return };
+        if upstream.fetch.as_ref().is_some_and(|fetch| fetch.deadline <= now) {
+            return self.fetch_failed(server, "it did not answer in time", now);
+        }
+        // If something is asked already, that will show as well whether it is back.
+        if upstream.retry_at.take_if(|at| *at <= now).is_some() {
+            self.fetch_all(server, now);
+        }
+    }
+}
+
+fn is_unknown_method(error: &Message) -> bool {
+    let error = error.payload().and_then(Object::parse);
+    error.is_some_and(|error| error.get("code") == Some("-32601"))
+}
+
+/// What we say of ourselves before anybody came whose words we could use. Servers offer more to clients that can do more.
+fn own_identity(info: &str) -> String {
+    format!(
+        r#"{{"{}":{},"{}":{info},"{}":{{"elicitation":{{"form":{{}},"url":{{}}}},"roots":{{}},"sampling":{{}}}}}}"#,
+        key::PROTOCOL_VERSION,
+        quoted(V2026_07_28),
+        key::CLIENT_INFO,
+        key::CLIENT_CAPABILITIES,
+    )
+}

@@ -1,0 +1,246 @@
+//! What all servers offer together: the answers to lists, prepared, and who serves what.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::Server;
+use super::catalogue::{Item, Part, array, renamed};
+use super::names::{Prefix, assign};
+use super::pattern::made_from;
+use super::upstream::Upstream;
+use crate::meta::key;
+use crate::object::quoted;
+use crate::version::ALL;
+use crate::{Id, Message, Object};
+
+/// The extension whose requests name nothing that we could route by.
+const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
+/// Who serves a tool or a prompt, and how it is called there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Owner {
+    pub server: Server,
+    pub name: String,
+}
+
+#[derive(Debug)]
+pub(super) struct Merged {
+    /// The answers, under an id that is to be replaced, in the order of [`Part::ALL`].
+    lists: [Message; 4],
+    discovered: Message,
+    tools: HashMap<String, Owner>,
+    prompts: HashMap<String, Owner>,
+    resources: HashMap<String, Server>,
+    templates: Vec<(String, Server)>,
+    /// What is not offered as its server has it.
+    collisions: BTreeSet<String>,
+}
+
+impl Merged {
+    pub(super) fn new(prefix: Prefix, upstreams: &[Upstream], info: &str) -> Merged {
+        let info = match upstreams {
+            // One server is shown as what it is.
+            [only] => only.catalogue.as_ref().and_then(|catalogue| catalogue.server_info.as_deref()).unwrap_or(info),
+            _ => info,
+        };
+        let mut collisions = BTreeSet::new();
+        let (tools, tool_texts) = named(prefix, upstreams, Part::Tools, &mut collisions);
+        let (prompts, prompt_texts) = named(prefix, upstreams, Part::Prompts, &mut collisions);
+        let (resources, resource_texts) = addressed(upstreams, Part::Resources, &mut collisions);
+        let (templates, template_texts) = addressed(upstreams, Part::Templates, &mut collisions);
+        let list = |part: Part, texts: &[String]| {
+            let items = array(texts.iter().map(String::as_str));
+            complete(&format!(r#""{}":{items}"#, part.member()), info)
+        };
+        Merged {
+            lists: [
+                list(Part::Tools, &tool_texts),
+                list(Part::Prompts, &prompt_texts),
+                list(Part::Resources, &resource_texts),
+                list(Part::Templates, &template_texts),
+            ],
+            discovered: discovered(upstreams, info),
+            tools,
+            prompts,
+            resources: resources.into_iter().collect(),
+            templates,
+            collisions,
+        }
+    }
+
+    pub(super) fn warn_of_what_is_new_since(&self, before: &Merged) {
+        for collision in self.collisions.difference(&before.collisions) {
+            tracing::warn!(target: "hub", "{collision}");
+        }
+    }
+
+    pub(super) fn list(&self, part: Part, id: &Id) -> Message {
+        self.lists[part as usize].with_id(id)
+    }
+
+    pub(super) fn discovered(&self, id: &Id) -> Message {
+        self.discovered.with_id(id)
+    }
+
+    pub(super) fn tool(&self, name: &str) -> Option<&Owner> {
+        self.tools.get(name)
+    }
+
+    pub(super) fn prompt(&self, name: &str) -> Option<&Owner> {
+        self.prompts.get(name)
+    }
+
+    /// Who has listed this resource.
+    pub(super) fn resource(&self, uri: &str) -> Option<Server> {
+        self.resources.get(uri).copied()
+    }
+
+    /// Who has listed this template, or one that the URI may have been made from, likeliest first.
+    pub(super) fn templates<'a>(&'a self, uri: &'a str) -> impl Iterator<Item = Server> + 'a {
+        let same = self.templates.iter().filter(move |(template, _)| template == uri);
+        let made = self.templates.iter().filter(move |(template, _)| made_from(template, uri));
+        same.chain(made).map(|(_, server)| *server)
+    }
+
+    /// Whether both answer the lists of this part with the same.
+    pub(super) fn lists_the_same(&self, other: &Merged, part: Part) -> bool {
+        self.lists[part as usize].payload() == other.lists[part as usize].payload()
+    }
+}
+
+/// Items under new names, by server and in its order.
+fn named(
+    prefix: Prefix,
+    upstreams: &[Upstream],
+    part: Part,
+    collisions: &mut BTreeSet<String>,
+) -> (HashMap<String, Owner>, Vec<String>) {
+    let items: Vec<(&Upstream, &Item)> = offered(upstreams, part).collect();
+    let pairs: Vec<(&str, &str)> = items.iter().map(|(upstream, item)| (&*upstream.spec.name, &*item.key)).collect();
+    let names = assign(prefix, &pairs, collisions);
+    let texts = items.iter().zip(&names).map(|((_, item), name)| renamed(item, name)).collect();
+    let owners = items.iter().zip(names).map(|((upstream, item), name)| {
+        let owner = Owner { server: upstream.server, name: item.key.clone() };
+        (name, owner)
+    });
+    (owners.collect(), texts)
+}
+
+/// Items that keep their addresses: the first to have one keeps it.
+fn addressed(
+    upstreams: &[Upstream],
+    part: Part,
+    collisions: &mut BTreeSet<String>,
+) -> (Vec<(String, Server)>, Vec<String>) {
+    let mut owners: HashMap<&str, &str> = HashMap::new();
+    let (mut addresses, mut texts) = (Vec::new(), Vec::new());
+    for (upstream, item) in offered(upstreams, part) {
+        let name = upstream.spec.name.as_str();
+        match owners.get(item.key.as_str()) {
+            Some(first) => {
+                collisions.insert(format!("{} of {name} is left out: {first} has it already", item.key));
+            }
+            None => {
+                owners.insert(&item.key, name);
+                addresses.push((item.key.clone(), upstream.server));
+                texts.push(item.text.clone());
+            }
+        }
+    }
+    (addresses, texts)
+}
+
+fn offered(upstreams: &[Upstream], part: Part) -> impl Iterator<Item = (&Upstream, &Item)> {
+    upstreams.iter().flat_map(move |upstream| {
+        let items = upstream.catalogue.iter().flat_map(move |catalogue| catalogue.part(part));
+        items
+            .filter(move |item| part != Part::Tools || upstream.spec.shows(&item.key))
+            .map(move |item| (upstream, item))
+    })
+}
+
+fn complete(members: &str, info: &str) -> Message {
+    let result = format!(
+        r#"{{"resultType":"complete",{members},"ttlMs":0,"cacheScope":"private","_meta":{{"{}":{info}}}}}"#,
+        key::SERVER_INFO
+    );
+    Message::result(&Id::from(0), &result)
+}
+
+fn discovered(upstreams: &[Upstream], info: &str) -> Message {
+    let versions = serde_json::json!(ALL);
+    let mut members = format!(r#""supportedVersions":{versions},"capabilities":{}"#, capabilities(upstreams));
+    if let Some(text) = instructions(upstreams) {
+        members.push_str(r#","instructions":"#);
+        members.push_str(&text);
+    }
+    complete(&members, info)
+}
+
+/// What at least one server can do. One of which nothing is known yet may turn out to have everything: clients of the
+/// session era are told once.
+fn capabilities(upstreams: &[Upstream]) -> String {
+    let known: Vec<Object<'_>> = upstreams
+        .iter()
+        .filter_map(|upstream| upstream.catalogue.as_ref()?.capabilities.as_deref())
+        .filter_map(Object::parse)
+        .collect();
+    let unknown = upstreams.is_empty() || upstreams.iter().any(|upstream| upstream.catalogue.is_none());
+    let mut merged: Object<'_> = Object::new();
+    if let ([_], [only]) = (upstreams, &*known) {
+        merged = only.clone();
+    } else {
+        for name in ["experimental", "extensions"] {
+            if let Some(union) = union(&known, name) {
+                merged.set(name, union);
+            }
+        }
+    }
+    let has = |name: &str| unknown || known.iter().any(|capabilities| capabilities.get(name).is_some());
+    for name in ["tools", "prompts"] {
+        if has(name) {
+            merged.set(name, r#"{"listChanged":true}"#);
+        }
+    }
+    if has("resources") {
+        let subscribe = |one: &Object<'_>| one.object("resources").is_some_and(|r| r.get("subscribe") == Some("true"));
+        let subscribe = unknown || known.iter().any(subscribe);
+        let options = if subscribe { r#"{"listChanged":true,"subscribe":true}"# } else { r#"{"listChanged":true}"# };
+        merged.set("resources", options);
+    }
+    for name in ["completions", "logging"] {
+        if has(name) {
+            merged.set(name, "{}");
+        }
+    }
+    merged.to_string()
+}
+
+/// The members that any of the servers has under this name; the first to have one counts.
+fn union(known: &[Object<'_>], name: &str) -> Option<String> {
+    let mut union: Vec<(String, String)> = Vec::new();
+    for members in known.iter().filter_map(|capabilities| capabilities.object(name)) {
+        for (key, value) in members.iter() {
+            if key != TASKS_EXTENSION && !union.iter().any(|(known, _)| known == key) {
+                union.push((key.to_owned(), value.to_owned()));
+            }
+        }
+    }
+    let members: Vec<String> = union.iter().map(|(key, value)| format!("{}:{value}", quoted(key))).collect();
+    (!members.is_empty()).then(|| format!("{{{}}}", members.join(",")))
+}
+
+/// The instructions of all servers, each under its name.
+fn instructions(upstreams: &[Upstream]) -> Option<String> {
+    let told = |upstream: &Upstream| {
+        let text: String = serde_json::from_str(upstream.catalogue.as_ref()?.instructions.as_deref()?).ok()?;
+        (!text.trim().is_empty()).then_some(text)
+    };
+    if let [only] = upstreams {
+        return told(only).map(|text| quoted(&text));
+    }
+    let texts: Vec<String> = upstreams
+        .iter()
+        .filter_map(|upstream| told(upstream).map(|text| format!("# {}\n\n{}", upstream.spec.name, text.trim())))
+        .collect();
+    (!texts.is_empty()).then(|| quoted(&texts.join("\n\n")))
+}

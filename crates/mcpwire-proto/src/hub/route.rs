@@ -1,0 +1,324 @@
+//! What clients ask for: answered from the merged catalogue, or sent to the server that serves it.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::answers::{Call, Owed};
+use super::catalogue::Part;
+use super::{Client, Effect, Hub, Place, Server};
+use crate::filter::Filter;
+use crate::meta::key;
+use crate::method::Method;
+use crate::object::quoted;
+use crate::version::STATELESS_ERA;
+use crate::{Fault, Id, Kind, Message, code, meta, method};
+
+/// The most requests that are with one server at once.
+const MOST_CALLS: usize = 10_000;
+/// The most requests that wait for servers to be known.
+const MOST_WAITING: usize = 10_000;
+
+/// What routing has to know of a request; the rest is not read.
+#[derive(Deserialize, Default)]
+pub(super) struct Params<'a> {
+    #[serde(borrow, default)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    uri: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "ref")]
+    reference: Option<Reference<'a>>,
+    #[serde(borrow, default)]
+    cursor: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub notifications: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "_meta")]
+    meta: Meta<'a>,
+}
+
+#[derive(Deserialize)]
+struct Reference<'a> {
+    #[serde(borrow, default)]
+    name: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    uri: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize, Default)]
+struct Meta<'a> {
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/protocolVersion")]
+    version: Option<Cow<'a, str>>,
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/clientInfo")]
+    client_info: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/clientCapabilities")]
+    capabilities: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "io.modelcontextprotocol/logLevel")]
+    log_level: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "progressToken")]
+    token: Option<&'a RawValue>,
+}
+
+/// Where a request goes.
+enum Route<'a> {
+    /// To a server, with a name in it replaced.
+    To(Server, Option<(&'a RawValue, String)>),
+    /// To these, one after the other, until one has it.
+    InTurn(VecDeque<Server>),
+    /// Nowhere yet: a server that is not known yet may have it.
+    Wait,
+    Refused(Fault),
+}
+
+impl Hub {
+    pub fn handle_client(&mut self, client: Client, message: Message, now: Instant) {
+        match message.kind() {
+            Kind::Request { id, .. } => {
+                let Some(guest) = self.clients.get_mut(&client) else { return };
+                if guest.under_way.contains_key(id) {
+                    let fault = Fault::Shape(format!("expected a new request id, came {id}, which is still in use"));
+                    let refusal = fault.to_message(None);
+                    return self.effects.push_back(Effect::ToClient(client, refusal.into()));
+                }
+                guest.under_way.insert(id.clone(), Place::Waiting);
+                self.serve(client, &message, now);
+            }
+            Kind::Notification { method } if *method == method::CANCELLED => self.cancelled(client, &message, now),
+            // Of the stateless era there are no others, and nothing was asked of the client.
+            _ => tracing::debug!(target: "hub", "dropped a client's {message}: it belongs to no request"),
+        }
+    }
+
+    /// Answers a request, sends it on, or lets it wait.
+    pub(super) fn serve(&mut self, client: Client, message: &Message, now: Instant) {
+        let (Some(id), Some(method)) = (message.id(), message.method()) else { return };
+        let params: Params<'_> = match message.payload().map(serde_json::from_str) {
+            Some(Ok(params)) => params,
+            Some(Err(error)) => return self.refuse(client, id, &Fault::Params(error.to_string())),
+            None => Params::default(),
+        };
+        if let Err(fault) = check(method, &params) {
+            return self.refuse(client, id, &fault);
+        }
+        if self.identity.is_none() {
+            self.identity = Some(identity(&params.meta));
+            if self.greet_until.is_some() {
+                self.begin(now);
+            }
+        }
+        match &**method {
+            method::DISCOVER if self.capabilities_are_ready(now) => {
+                let answer = self.merged.discovered(id);
+                self.answer(client, id, answer);
+            }
+            method::DISCOVER => self.wait(client, id, message),
+            method::LISTEN => {
+                let wanted: Option<Filter> =
+                    params.notifications.and_then(|wanted| serde_json::from_str(wanted.get()).ok());
+                self.listen(client, id, wanted, now);
+            }
+            list => match Part::of(list) {
+                Some(part) if self.lists_are_ready(now) => {
+                    let answer = match params.cursor {
+                        // Everything is on the first page.
+                        Some(_) => Fault::Params("expected no cursor: none was given".into()).to_message(Some(id)),
+                        None => self.merged.list(part, id),
+                    };
+                    self.answer(client, id, answer);
+                }
+                Some(_) => self.wait(client, id, message),
+                None => self.send_on(client, id, message, method, &params, now),
+            },
+        }
+    }
+
+    fn wait(&mut self, client: Client, id: &Id, message: &Message) {
+        if self.waiting.len() >= MOST_WAITING {
+            return self.refuse(client, id, &Fault::Upstream("too much waits for the servers already".into()));
+        }
+        self.waiting.push_back((client, message.clone()));
+    }
+
+    fn send_on(
+        &mut self,
+        client: Client,
+        id: &Id,
+        message: &Message,
+        method: &Method,
+        params: &Params<'_>,
+        now: Instant,
+    ) {
+        let (server, edit, turn) = match self.route(method, params, now) {
+            Route::To(server, edit) => (server, edit, None),
+            Route::InTurn(mut servers) => match servers.pop_front() {
+                Some(server) => (server, None, Some((message.clone(), servers))),
+                None => return self.answer(client, id, unknown_resource(id, params)),
+            },
+            Route::Wait => return self.wait(client, id, message),
+            Route::Refused(fault) => return self.refuse(client, id, &fault),
+        };
+        if let Err(fault) = self.admit(server, now) {
+            return self.refuse(client, id, &fault);
+        }
+        let ours = self.fresh_id();
+        let edit = edit.map(|(found, name)| (found.get(), quoted(&name)));
+        let mut parts: Vec<(&str, &str)> = edit.iter().map(|(found, name)| (*found, name.as_str())).collect();
+        let token = params.meta.token.and_then(|token| Id::from_json(token.get()));
+        if let Some(found) = params.meta.token.filter(|_| token.is_some()) {
+            parts.push((found.get(), ours.as_json()));
+        }
+        let request = message.rewritten(&ours, &parts);
+        let call = Call { client, id: id.clone(), token, server, wants_logs: params.meta.log_level.is_some(), turn };
+        if let Some(guest) = self.clients.get_mut(&client) {
+            guest.under_way.insert(id.clone(), Place::Server(ours.clone()));
+        }
+        let _ = self.owed.open(ours, Owed::Call(Box::new(call)));
+        self.effects.push_back(Effect::ToServer(server, request));
+    }
+
+    /// Takes a call in for a server, or says why not.
+    pub(super) fn admit(&mut self, server: Server, now: Instant) -> Result<(), Fault> {
+        let Some(upstream) = self.upstream(server) else {
+            return Err(Fault::Upstream("MCP server not connected: it was taken out".into()));
+        };
+        let name = &upstream.spec.name;
+        if upstream.breaker.is_open() || !upstream.open {
+            let when = match upstream.retry_at {
+                Some(at) => format!("it is tried again in {:.1?}", at.saturating_duration_since(now)),
+                None => "it is being tried again".to_owned(),
+            };
+            return Err(Fault::Upstream(format!("MCP server not connected: {name}: it failed several times; {when}")));
+        }
+        if upstream.calls >= MOST_CALLS {
+            return Err(Fault::Upstream(format!("too many requests: {MOST_CALLS} are with {name} already")));
+        }
+        upstream.calls += 1;
+        Ok(())
+    }
+
+    fn route<'a>(&self, method: &Method, params: &Params<'a>, now: Instant) -> Route<'a> {
+        match &**method {
+            method::TOOLS_CALL => self.route_name(Part::Tools, params.name, now),
+            method::PROMPTS_GET => self.route_name(Part::Prompts, params.name, now),
+            method::RESOURCES_READ => self.route_uri(params.uri, now),
+            method::COMPLETION_COMPLETE => match &params.reference {
+                Some(Reference { name: Some(name), .. }) => self.route_name(Part::Prompts, Some(name), now),
+                Some(Reference { uri, .. }) => self.route_uri(*uri, now),
+                None => Route::Refused(Fault::Params("expected ref to be an object".into())),
+            },
+            _ => match &*self.upstreams {
+                // There is no doubt whom it is for.
+                [only] => Route::To(only.server, None),
+                _ => Route::Refused(Fault::UnknownMethod(method.to_string())),
+            },
+        }
+    }
+
+    fn route_name<'a>(&self, part: Part, found: Option<&'a RawValue>, now: Instant) -> Route<'a> {
+        let Some((raw, name)) = found.and_then(|raw| Some((raw, text(raw)?))) else {
+            return Route::Refused(Fault::Params("expected name to be a string".into()));
+        };
+        let (owner, what) = match part {
+            Part::Tools => (self.merged.tool(&name), "tool"),
+            _ => (self.merged.prompt(&name), "prompt"),
+        };
+        match owner {
+            Some(owner) => {
+                let edit = (owner.name != name).then(|| (raw, owner.name.clone()));
+                Route::To(owner.server, edit)
+            }
+            None if !self.lists_are_ready(now) => Route::Wait,
+            None => Route::Refused(Fault::Params(format!("unknown {what}: {name}"))),
+        }
+    }
+
+    fn route_uri<'a>(&self, found: Option<&'a RawValue>, now: Instant) -> Route<'a> {
+        let Some(uri) = found.and_then(text) else {
+            return Route::Refused(Fault::Params("expected uri to be a string".into()));
+        };
+        if let Some(server) = self.merged.resource(&uri) {
+            return Route::To(server, None);
+        }
+        if !self.lists_are_ready(now) {
+            return Route::Wait;
+        }
+        Route::InTurn(self.candidates(&uri))
+    }
+
+    /// The servers that may have a resource nobody has listed: those with a template for it first.
+    pub(super) fn candidates(&self, uri: &str) -> VecDeque<Server> {
+        let mut servers = VecDeque::new();
+        let able = |upstream: &&super::Upstream| {
+            upstream.open && !upstream.breaker.is_open() && upstream.may_have("resources", None)
+        };
+        let others = self.upstreams.iter().filter(able).map(|upstream| upstream.server);
+        for server in self.merged.templates(uri).chain(others) {
+            if !servers.contains(&server) {
+                servers.push_back(server);
+            }
+        }
+        servers
+    }
+
+    /// A client wants an answer no more.
+    fn cancelled(&mut self, client: Client, notification: &Message, now: Instant) {
+        let Some(id) = meta::cancelled_request(notification) else { return };
+        let Some(place) = self.clients.get_mut(&client).and_then(|guest| guest.under_way.remove(&id)) else { return };
+        match place {
+            Place::Server(ours) => {
+                let Some((ours, owed)) = self.owed.settle(&ours) else { return };
+                self.count_off(&owed);
+                let cancelled = meta::with_cancelled_request(notification, &ours);
+                self.effects.push_back(Effect::ToServer(owed.server(), cancelled));
+            }
+            Place::Waiting => {
+                self.waiting.retain(|(waiter, message)| *waiter != client || message.id() != Some(&id));
+            }
+            Place::Listening => self.unlisten(client, &id, now),
+        }
+    }
+}
+
+/// Refuses what no server of this era serves.
+fn check(method: &Method, params: &Params<'_>) -> Result<(), Fault> {
+    if method.is_gone() {
+        return Err(Fault::UnknownMethod(method.to_string()));
+    }
+    match params.meta.version.as_deref() {
+        Some(version) if STATELESS_ERA.contains(&version) => {}
+        Some(version) => {
+            return Err(Fault::Version { requested: version.to_owned(), supported: &STATELESS_ERA });
+        }
+        None => return Err(Fault::Params(format!("expected _meta to hold {}", key::PROTOCOL_VERSION))),
+    }
+    match params.meta.capabilities {
+        Some(capabilities) if capabilities.get().starts_with('{') => Ok(()),
+        _ => Err(Fault::Params(format!("expected _meta to hold {}", key::CLIENT_CAPABILITIES))),
+    }
+}
+
+/// What a request says of its sender, for requests of our own.
+fn identity(meta: &Meta<'_>) -> String {
+    let mut members = vec![format!(r#""{}":{}"#, key::PROTOCOL_VERSION, quoted(meta.version.as_deref().unwrap_or("")))];
+    let rest = [(key::CLIENT_INFO, meta.client_info), (key::CLIENT_CAPABILITIES, meta.capabilities)];
+    members.extend(rest.iter().filter_map(|(name, value)| Some(format!(r#""{name}":{}"#, (*value)?.get()))));
+    format!("{{{}}}", members.join(","))
+}
+
+/// The URI in `data` is what says that it is this error.
+fn unknown_resource(id: &Id, params: &Params<'_>) -> Message {
+    let uri = params.uri.or(params.reference.as_ref().and_then(|reference| reference.uri)).and_then(text);
+    let uri = uri.unwrap_or_default();
+    let error = serde_json::json!({
+        "code": code::INVALID_PARAMS,
+        "message": format!("unknown resource: {uri}"),
+        "data": { "uri": uri },
+    });
+    Message::error_object(Some(id), &error.to_string())
+}
+
+fn text(raw: &RawValue) -> Option<String> {
+    serde_json::from_str(raw.get()).ok()
+}

@@ -1,0 +1,136 @@
+//! Clients hear of the changes they listen for.
+
+use super::*;
+
+fn resources() -> Value {
+    json!({ "tools": {}, "resources": { "subscribe": true } })
+}
+
+/// Two servers with a resource each, and a template on the second.
+fn two() -> (Rig, Vec<Server>) {
+    let (mut rig, servers) = Rig::new(vec![spec("a"), spec("b")]);
+    rig.pass(ms(250));
+    rig.offer_all(servers[0], &resources(), &json!({ "resources": [{ "uri": "r://a" }] }));
+    rig.offer_all(servers[1], &resources(), &json!({ "resources": [{ "uri": "r://b" }] }));
+    (rig, servers)
+}
+
+fn wanted(listen: &Message) -> Value {
+    let params: Value = serde_json::from_str(listen.payload().expect("params")).expect("JSON");
+    params["notifications"]["resourceSubscriptions"].clone()
+}
+
+fn updated(rig: &mut Rig, server: Server, listen: &Message, uri: &str) {
+    let update = Message::notification(method::RESOURCES_UPDATED, Some(&json!({ "uri": uri }).to_string()));
+    rig.server_says(server, crate::era::subscribed(&update, listen.id().expect("an id")));
+}
+
+fn listens(rig: &mut Rig, client: Client, id: u64, uris: &str) {
+    rig.asks(client, id, method::LISTEN, &format!(r#""notifications":{{"resourceSubscriptions":{uris}}}"#));
+}
+
+#[test]
+fn a_listen_is_acknowledged_when_the_servers_have() {
+    let (mut rig, servers) = two();
+    let (one, two) = (rig.join(1), rig.join(2));
+    listens(&mut rig, one, 1, r#"["r://a"]"#);
+    assert!(rig.next(one).is_none());
+    assert!(rig.was_asked(servers[1], method::LISTEN).is_none(), "it is none of its resources");
+    let first = rig.asked(servers[0], method::LISTEN);
+    assert_eq!(wanted(&first), json!(["r://a"]));
+    updated(&mut rig, servers[0], &first, "r://a");
+    assert!(rig.next(one).is_none(), "the first thing to hear is the acknowledgement");
+    rig.acknowledge(servers[0], &first);
+    let told = rig.got_json(one);
+    assert_eq!(told["params"]["notifications"]["resourceSubscriptions"], json!(["r://a"]));
+    assert_eq!(told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 1);
+    assert_eq!(rig.got_json(one)["params"]["uri"], "r://a");
+    let old = rig.asked(servers[0], method::CANCELLED);
+    assert_ne!(meta::cancelled_request(&old), first.id().cloned(), "the one before is closed");
+    // Another client, another resource: the union is asked for, and each hears of its own.
+    listens(&mut rig, two, 1, r#"["r://a","r://b"]"#);
+    assert!(rig.was_asked(servers[0], method::LISTEN).is_none(), "it tells of it already");
+    let second = rig.asked(servers[1], method::LISTEN);
+    rig.acknowledge(servers[1], &second);
+    assert!(rig.got(two).is(method::ACKNOWLEDGED));
+    updated(&mut rig, servers[1], &second, "r://b");
+    updated(&mut rig, servers[1], &second, "r://a");
+    assert_eq!(rig.got_json(two)["params"]["uri"], "r://b");
+    assert!(rig.next(one).is_none() && rig.next(two).is_none(), "a resource is told of by its server alone");
+    updated(&mut rig, servers[0], &first, "r://a");
+    assert!(rig.got(one).is(method::RESOURCES_UPDATED) && rig.got(two).is(method::RESOURCES_UPDATED));
+    // With the last that wants it, it is let go.
+    rig.says(two, r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
+    assert_eq!(wanted(&rig.asked(servers[1], method::LISTEN)), Value::Null);
+    assert!(rig.was_asked(servers[0], method::LISTEN).is_none());
+    rig.hub.handle_leave(one, rig.now);
+    rig.pump();
+    assert_eq!(wanted(&rig.asked(servers[0], method::LISTEN)), Value::Null);
+}
+
+#[test]
+fn what_a_server_does_not_tell_of_is_not_promised() {
+    let (mut rig, servers) = two();
+    let client = rig.join(1);
+    listens(&mut rig, client, 1, r#"["r://a"]"#);
+    let listen = rig.asked(servers[0], method::LISTEN);
+    let none = Message::notification(method::ACKNOWLEDGED, Some(r#"{"notifications":{}}"#));
+    rig.server_says(servers[0], crate::era::subscribed(&none, listen.id().expect("an id")));
+    assert_eq!(rig.got_json(client)["params"]["notifications"], json!({}));
+    // One that says nothing holds nobody up for long.
+    listens(&mut rig, client, 2, r#"["r://b"]"#);
+    rig.pass(ms(5_000));
+    assert_eq!(rig.got_json(client)["params"]["notifications"], json!({}));
+}
+
+#[test]
+fn a_changed_list_is_asked_for_before_clients_are_told() {
+    let (mut rig, servers) = Rig::new(vec![spec("a")]);
+    rig.pass(ms(250));
+    let asked = rig.asked(servers[0], method::DISCOVER);
+    rig.answers(servers[0], &asked, &json!({ "capabilities": { "tools": {} } }));
+    let asked = rig.asked(servers[0], method::TOOLS_LIST);
+    rig.answers(servers[0], &asked, &json!({ "tools": [] }));
+    let listen = rig.asked(servers[0], method::LISTEN);
+    rig.acknowledge(servers[0], &listen);
+    let client = rig.join(1);
+    rig.asks(client, 1, method::LISTEN, r#""notifications":{"toolsListChanged":true}"#);
+    assert!(rig.got(client).is(method::ACKNOWLEDGED));
+    let changed = Message::notification(method::TOOLS_LIST_CHANGED, None);
+    let id = listen.id().expect("an id");
+    rig.server_says(servers[0], crate::era::subscribed(&changed, id));
+    // It changes again while it is asked for: it is asked for once more.
+    rig.server_says(servers[0], crate::era::subscribed(&changed, id));
+    assert!(rig.next(client).is_none());
+    let asked = rig.asked(servers[0], method::TOOLS_LIST);
+    assert!(rig.was_asked(servers[0], method::TOOLS_LIST).is_none());
+    rig.answers(servers[0], &asked, &json!({ "tools": [{ "name": "x" }] }));
+    assert!(rig.got(client).is(method::TOOLS_LIST_CHANGED));
+    assert_eq!(rig.tools(client), Some(vec!["a__x".into()]));
+    let asked = rig.asked(servers[0], method::TOOLS_LIST);
+    rig.answers(servers[0], &asked, &json!({ "tools": [{ "name": "y" }] }));
+    assert!(rig.got(client).is(method::TOOLS_LIST_CHANGED));
+    // What does not come on a listen of ours counts for nothing.
+    rig.server_says(servers[0], crate::era::subscribed(&changed, &Id::from("other")));
+    rig.server_says(servers[0], changed);
+    assert!(rig.was_asked(servers[0], method::TOOLS_LIST).is_none());
+}
+
+#[test]
+fn a_listen_that_the_server_ends_is_opened_again_and_one_that_it_refuses_is_not() {
+    let (mut rig, servers) = Rig::new(vec![spec("a"), spec("b")]);
+    rig.pass(ms(250));
+    let mut listen = Vec::new();
+    for server in &servers {
+        let asked = rig.asked(*server, method::DISCOVER);
+        rig.answers(*server, &asked, &json!({ "capabilities": {} }));
+        listen.push(rig.asked(*server, method::LISTEN));
+    }
+    rig.acknowledge(servers[0], &listen[0]);
+    rig.answers(servers[0], &listen[0], &json!({ "resultType": "complete" }));
+    rig.server_says(servers[1], Message::error(listen[1].id(), -32601, "what?"));
+    rig.pass(ms(200));
+    assert!(rig.was_asked(servers[0], method::LISTEN).is_some());
+    assert!(rig.was_asked(servers[0], method::TOOLS_LIST).is_some(), "changes may have been missed");
+    assert!(rig.was_asked(servers[1], method::LISTEN).is_none());
+}

@@ -1,0 +1,110 @@
+//! What is known of one of the hub's servers, and how it is doing.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::Server;
+use super::breaker::Breaker;
+use super::catalogue::{Catalogue, Part};
+use super::fetch::Fetch;
+use super::pattern;
+use crate::Id;
+use crate::session::backoff::Backoff;
+
+/// A server, as the hub is told of it.
+#[derive(Debug, Clone, Default)]
+pub struct Spec {
+    pub name: String,
+    /// Changes with the server's configuration.
+    pub hash: String,
+    /// Patterns of the tools that are offered; all, if there are none.
+    pub include: Vec<String>,
+    /// Patterns of tools that are not.
+    pub exclude: Vec<String>,
+    /// What it had to offer when it was last seen.
+    pub cached: Option<Arc<Catalogue>>,
+}
+
+impl Spec {
+    /// Whether a tool of the server is offered.
+    pub(super) fn shows(&self, tool: &str) -> bool {
+        let any = |patterns: &[String]| patterns.iter().any(|pattern| pattern::fits(pattern, tool));
+        (self.include.is_empty() || any(&self.include)) && !any(&self.exclude)
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Upstream {
+    pub server: Server,
+    pub spec: Spec,
+    /// There is a connection to it; whether anybody answers there is another question.
+    pub open: bool,
+    /// As it was told, or as it was when the server was last seen.
+    pub catalogue: Option<Arc<Catalogue>>,
+    /// The catalogue is what the server told us itself.
+    pub live: bool,
+    /// Nobody waits for it any more: it is live, or it has failed.
+    pub settled: bool,
+    /// What we say of ourselves when we ask for the catalogue. The same each time, so that a server of the session era
+    /// needs no second session for it.
+    pub identity: Option<String>,
+    pub fetch: Option<Fetch>,
+    /// Parts that have changed since they were asked for.
+    pub stale: BTreeSet<Part>,
+    /// When to ask again, after a failure.
+    pub retry_at: Option<Instant>,
+    pub backoff: Backoff,
+    pub breaker: Breaker,
+    pub listening: Listening,
+    /// How many requests of clients are with it.
+    pub calls: usize,
+}
+
+/// Our own listen on a server.
+#[derive(Debug, Default)]
+pub(super) struct Listening {
+    /// The one that is in force.
+    pub current: Option<Id>,
+    /// The one that is to take its place, once it is acknowledged.
+    pub next: Option<Id>,
+    /// The resources that the latest of the two tells of.
+    pub uris: BTreeSet<String>,
+    /// The resources that the server said it tells of.
+    pub honoured: BTreeSet<String>,
+    /// The server does not know what a listen is.
+    pub refused: bool,
+    /// When to try again, after it was ended by the server.
+    pub retry_at: Option<Instant>,
+}
+
+impl Upstream {
+    pub(super) fn new(server: Server, spec: Spec, seed: u64) -> Upstream {
+        Upstream {
+            server,
+            catalogue: spec.cached.clone(),
+            spec,
+            open: true,
+            live: false,
+            settled: false,
+            identity: None,
+            fetch: None,
+            stale: BTreeSet::new(),
+            retry_at: None,
+            backoff: Backoff::new(seed ^ u64::from(server.0)),
+            breaker: Breaker::default(),
+            listening: Listening::default(),
+            calls: 0,
+        }
+    }
+
+    /// Whether it may have this; of one that is not known yet anything may be expected.
+    pub(super) fn may_have(&self, capability: &str, option: Option<&str>) -> bool {
+        self.catalogue.as_ref().is_none_or(|catalogue| catalogue.has(capability, option))
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        let fetch = self.fetch.as_ref().map(|fetch| fetch.deadline);
+        fetch.into_iter().chain(self.retry_at).chain(self.listening.retry_at).min()
+    }
+}
