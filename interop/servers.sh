@@ -28,7 +28,7 @@ launch() {
 await_server() {
   local name=$1 tries
   shift
-  for ((tries = 0; tries < 150; tries++)); do
+  for ((tries = 0; tries < 600; tries++)); do
     if "$@"; then return; fi
     if ! kill -0 "$pid" 2>/dev/null; then break; fi
     sleep 0.1
