@@ -16,10 +16,13 @@ use tracing_subscriber::registry::LookupSpan;
 use super::stderr::Stderr;
 
 /// The components that log.
-const OURS: [&str; 14] = [
+const OURS: [&str; 18] = [
     "bridge",
+    "cache",
     "certs",
     "child",
+    "client",
+    "config",
     "connect",
     "era",
     "expose",
@@ -30,6 +33,7 @@ const OURS: [&str; 14] = [
     "share",
     "stdio",
     "unix",
+    "watch",
     "wire",
 ];
 
@@ -58,13 +62,18 @@ fn level(text: &str) -> Result<LevelFilter, String> {
 
 /// Sets up logging for the process.
 pub(super) fn init(args: &LogArgs) {
+    init_at(args, LevelFilter::INFO);
+}
+
+/// The same, with another level where none is asked for.
+pub(super) fn init_at(args: &LogArgs, default: LevelFilter) {
     let debug = std::env::var("DEBUG").is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"));
     // The variable may be meant for somebody else: what we do not know in it is no reason to fail.
     let wanted = std::env::var("LOG_LEVEL").ok().and_then(|name| level(&name).ok());
     let level = match args.log_level.or(wanted) {
         _ if args.log_payloads => LevelFilter::TRACE,
         _ if args.verbose || debug => LevelFilter::DEBUG,
-        level => level.unwrap_or(LevelFilter::INFO),
+        level => level.unwrap_or(default),
     };
     // The libraries below us speak of sockets and buffers: only what worries them is of use here.
     let filter = Targets::new().with_default(LevelFilter::WARN.min(level)).with_targets(OURS.map(|ours| (ours, level)));

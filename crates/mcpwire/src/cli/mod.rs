@@ -1,17 +1,21 @@
 //! The command line: the only place that reads arguments and the environment.
 
 mod address;
+mod ask;
 mod certs;
 mod check;
+mod configured;
+mod completions;
 mod connect;
 mod demo;
+mod doctor;
 mod expose;
 mod folder;
 mod guard;
-mod hub;
 mod init;
 mod install;
 mod log;
+mod mcp_hub;
 mod orchestra;
 mod quic;
 mod reach;
@@ -19,13 +23,14 @@ mod reference;
 mod servers;
 mod stderr;
 mod target;
+mod targets;
 mod units;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// Exit code for a command line that cannot be understood.
 const USAGE: u8 = 2;
@@ -42,12 +47,23 @@ struct Cli {
 enum Command {
     Connect(Box<connect::Args>),
     Expose(Box<expose::Args>),
+    Tools(Box<ask::list::ToolsArgs>),
+    Resources(Box<ask::list::ResourcesArgs>),
+    Prompts(Box<ask::list::PromptsArgs>),
+    Call(Box<ask::call::Args>),
+    Read(Box<ask::read::Args>),
+    Prompt(Box<ask::prompt::Args>),
+    Ping(Box<ask::ping::Args>),
+    Doctor(Box<doctor::Args>),
     Certs(certs::Args),
     Check(check::Args),
     Init(init::Args),
-    Install(install::Args),
+    Install(Box<install::Args>),
+    Uninstall(install::UninstallArgs),
     Servers(servers::Args),
     Demo(demo::Args),
+    Completions(completions::CompletionsArgs),
+    Man(completions::ManArgs),
     #[command(hide = true)]
     Reference(reference::Args),
     #[command(hide = true, name = guard::NAME)]
@@ -56,19 +72,32 @@ enum Command {
 
 /// Runs the command that the arguments name.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(args) {
+    let mut argv: Vec<OsString> = args.into_iter().collect();
+    ask::call::take_json(&mut argv);
+    let cli = match command(&argv).try_get_matches_from(&argv).and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => return explain(&error),
     };
     let outcome = match cli.command {
         Command::Connect(args) => connect::run(*args),
         Command::Expose(args) => expose::run(*args),
+        Command::Tools(args) => ask::list::tools(&args),
+        Command::Resources(args) => ask::list::resources(&args),
+        Command::Prompts(args) => ask::list::prompts(&args),
+        Command::Call(args) => ask::call::run(&args),
+        Command::Read(args) => ask::read::run(&args),
+        Command::Prompt(args) => ask::prompt::run(&args),
+        Command::Ping(args) => ask::ping::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Certs(args) => certs::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Init(args) => init::run(&args),
-        Command::Install(args) => install::run(&args),
+        Command::Install(args) => install::run(&args, &argv),
+        Command::Uninstall(args) => install::run_uninstall(&args),
         Command::Servers(args) => servers::run(&args),
         Command::Demo(args) => demo::run(args),
+        Command::Completions(args) => completions::completions(&args),
+        Command::Man(args) => completions::man(&args),
         Command::Reference(args) => reference::run(args),
         Command::Guard(args) => Ok(guard::run(&args)),
     };
@@ -80,6 +109,11 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// What can be typed, which depends a little on what was typed.
+fn command(argv: &[OsString]) -> clap::Command {
+    ask::arranged(Cli::command(), argv)
 }
 
 /// Help goes to stdout as it is; a mistake is told in one line on stderr.

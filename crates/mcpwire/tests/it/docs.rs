@@ -105,6 +105,31 @@ fn the_help_shown_is_the_help_given() {
     assert!(seen >= 1, "no help was found in the pages");
 }
 
+/// What a command prints, as far as it is the same each time.
+fn lasting(text: &str) -> String {
+    let words = text.split(' ').collect::<Vec<_>>();
+    let is_time = |at: usize| words.get(at + 1).is_some_and(|unit| unit.trim_end_matches([',', '\n']).starts_with("ms"));
+    let word = |(at, word): (usize, &&str)| if is_time(at) { "_".to_owned() } else { (*word).to_owned() };
+    words.iter().enumerate().map(word).collect::<Vec<_>>().join(" ").trim_end().to_owned()
+}
+
+#[test]
+fn the_answers_shown_are_the_answers_given() {
+    let page = fs::read_to_string(root().join("docs/commands.md")).unwrap();
+    let mut seen = 0;
+    for (_, text) in blocks(&page) {
+        let Some((first, shown)) = text.split_once('\n') else { continue };
+        let Some(line) = first.strip_prefix("$ mcpwire ").filter(|line| !line.ends_with("-h")) else { continue };
+        if shown.is_empty() || shown.starts_with("$ ") {
+            continue;
+        }
+        let given = mcpwire(&words(line).iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(lasting(&String::from_utf8_lossy(&given.stdout)), lasting(shown), "{first}");
+        seen += 1;
+    }
+    assert!(seen >= 4, "only {seen} answers were found");
+}
+
 #[test]
 fn configurations_shown_are_json() {
     for (path, page) in pages() {

@@ -2,14 +2,17 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that meets the unexpected has failed")]
 
+mod ask;
 mod child;
 mod client;
 mod connect;
 mod curl;
 mod docs;
+mod doctor;
 mod eras;
 mod folder;
 mod hub;
+mod install;
 mod quic;
 mod reference;
 mod servers;

@@ -4,7 +4,7 @@ mod errors;
 mod hub;
 mod legacy;
 mod lifecycle;
-mod network;
+pub mod network;
 mod recovery;
 mod streams;
 mod wire;

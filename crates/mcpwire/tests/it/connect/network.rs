@@ -18,13 +18,13 @@ use crate::support::process::Mcpwire;
 use crate::support::script::Script;
 
 /// An authority of our own, and the files that a user would have of it.
-struct Authority {
+pub struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     folder: PathBuf,
 }
 
 impl Authority {
-    fn new(name: &str) -> Authority {
+    pub fn new(name: &str) -> Authority {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
@@ -42,7 +42,7 @@ impl Authority {
         fs::write(self.folder.join(name), text).unwrap();
     }
 
-    fn file(&self, name: &str) -> String {
+    pub fn file(&self, name: &str) -> String {
         self.folder.join(name).to_str().unwrap().to_owned()
     }
 
@@ -52,7 +52,7 @@ impl Authority {
         (params.signed_by(&key, &self.issuer).unwrap(), key)
     }
 
-    fn acceptor(&self, host: &str, wants_certificate: bool) -> TlsAcceptor {
+    pub fn acceptor(&self, host: &str, wants_certificate: bool) -> TlsAcceptor {
         let (certificate, key) = self.issue(host);
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider))

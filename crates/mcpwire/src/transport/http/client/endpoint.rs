@@ -255,7 +255,12 @@ impl Endpoint {
         Ok(whole.freeze())
     }
 
-    async fn request(&self, method: Method, headers: &HeaderMap, body: &Bytes) -> Result<Response<Incoming>, Failure> {
+    pub(super) async fn request(
+        &self,
+        method: Method,
+        headers: &HeaderMap,
+        body: &Bytes,
+    ) -> Result<Response<Incoming>, Failure> {
         self.request_at(&self.uri, method, headers, body).await
     }
 

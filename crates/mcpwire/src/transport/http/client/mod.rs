@@ -11,6 +11,7 @@ mod exchange;
 mod legacy;
 mod listen;
 mod opening;
+mod probe;
 mod stateless;
 mod status;
 mod stream;
@@ -34,6 +35,7 @@ use crate::link::{Link, Port};
 use crate::transport::http::PROTOCOL_VERSION;
 
 pub use self::dial::Proxy;
+pub use self::probe::{Probe, Seen};
 pub(crate) use self::status::described;
 pub use self::tls::Tls;
 

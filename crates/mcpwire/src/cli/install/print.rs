@@ -1,52 +1,14 @@
-//! `mcpwire install`: what an editor needs to know to start us.
+//! What VS Code needs to know to start us, printed: nothing is written to its own files.
 
-use std::io::{self, Write};
-use std::path::PathBuf;
-use std::process::ExitCode;
-
-use anyhow::{Context, Result, bail};
-use clap::{Args as ClapArgs, ValueEnum};
+use anyhow::Result;
 use serde_json::{Value, json};
 
-/// Print what an editor needs to start mcpwire
-///
-/// For VS Code: an entry for mcp.json, and the part of a manifest for extensions that bring a server along.
-#[derive(Debug, ClapArgs)]
-pub(super) struct Args {
-    /// Which editor
-    #[arg(value_enum)]
-    editor: Editor,
-    /// What to serve, as `mcpwire connect` takes it
-    #[arg(value_name = "TARGET", default_value = "sample:")]
-    target: String,
-    /// What the server is called
-    #[arg(long, value_name = "NAME", default_value = "mybusiness")]
-    name: String,
-    /// Print it; nothing is ever written to the editor's own files
-    #[arg(long)]
-    print: bool,
-}
+use super::entry::Entry;
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Editor {
-    Vscode,
-}
-
-pub(super) fn run(args: &Args) -> Result<ExitCode> {
-    if !args.print {
-        bail!("expected --print: the editor's files are yours to change");
-    }
-    let Editor::Vscode = args.editor;
-    let command = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("mcpwire"));
-    let printed = json!({ "mcp.json": entry(&args.name, &command.to_string_lossy(), &args.target), "package.json": manifest(&args.name) });
-    let text = serde_json::to_string_pretty(&printed)? + "\n";
-    io::stdout().write_all(text.as_bytes()).context("cannot write to stdout")?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// The entry for `mcp.json`.
-fn entry(name: &str, command: &str, target: &str) -> Value {
-    json!({ "servers": { name: { "type": "stdio", "command": command, "args": ["connect", target] } } })
+/// An entry for `mcp.json`, and the manifest's part.
+pub(super) fn print(name: &str, entry: &Entry) -> Result<String> {
+    let printed = json!({ "mcp.json": { "servers": { name: entry.value() } }, "package.json": manifest(name) });
+    Ok(serde_json::to_string_pretty(&printed)? + "\n")
 }
 
 /// What the manifest of an extension declares, as `editors/vscode` does.
@@ -104,12 +66,5 @@ mod tests {
             let setting = &contributes["configuration"]["properties"][format!("mybusinessMCP.{name}")];
             assert_eq!(&setting["default"], default, "{name}");
         }
-    }
-
-    #[test]
-    fn the_entry_starts_us() {
-        let entry = entry("library", "/bin/mcpwire", "./library");
-        let server = json!({ "type": "stdio", "command": "/bin/mcpwire", "args": ["connect", "./library"] });
-        assert_eq!(entry["servers"]["library"], server);
     }
 }
