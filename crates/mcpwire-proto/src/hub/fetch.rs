@@ -139,6 +139,7 @@ impl Hub {
         (upstream.live, upstream.settled) = (true, true);
         upstream.catalogue = Some(Arc::clone(&catalogue));
         upstream.backoff.reset();
+        upstream.failing = false;
         upstream.breaker.close();
         let stale = std::mem::take(&mut upstream.stale);
         if news {
@@ -159,7 +160,9 @@ impl Hub {
         let wait = upstream.backoff.next_wait();
         upstream.retry_at = Some(now + wait);
         let name = &upstream.spec.name;
-        tracing::warn!(target: "hub", "{name} does not tell what it offers; tried again in {wait:.1?}: {why}");
+        if !std::mem::replace(&mut upstream.failing, true) {
+            tracing::warn!(target: "hub", "{name} does not tell what it offers, and is tried again: {why}");
+        }
         self.withdraw_questions(server);
         self.release(now);
     }
