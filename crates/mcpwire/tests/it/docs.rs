@@ -108,7 +108,8 @@ fn the_help_shown_is_the_help_given() {
 /// What a command prints, as far as it is the same each time.
 fn lasting(text: &str) -> String {
     let words = text.split(' ').collect::<Vec<_>>();
-    let is_time = |at: usize| words.get(at + 1).is_some_and(|unit| unit.trim_end_matches([',', '\n']).starts_with("ms"));
+    let is_time =
+        |at: usize| words.get(at + 1).is_some_and(|unit| unit.trim_end_matches([',', '\n']).starts_with("ms"));
     let word = |(at, word): (usize, &&str)| if is_time(at) { "_".to_owned() } else { (*word).to_owned() };
     words.iter().enumerate().map(word).collect::<Vec<_>>().join(" ").trim_end().to_owned()
 }
