@@ -16,7 +16,9 @@ launch() {
   local name=$1
   shift
   mkdir -p "$logs"
-  : >"$logs/$name.out" # so that the URL of an earlier run is not taken for this one's
+  # What an earlier run said is not to be taken for this one's.
+  : >"$logs/$name.out"
+  : >"$logs/$name.err"
   "$@" >"$logs/$name.out" 2>"$logs/$name.err" &
   pid=$!
   servers+=("$pid")
@@ -26,7 +28,7 @@ launch() {
 await_server() {
   local name=$1 tries
   shift
-  for ((tries = 0; tries < 150; tries++)); do
+  for ((tries = 0; tries < 600; tries++)); do
     if "$@"; then return; fi
     if ! kill -0 "$pid" 2>/dev/null; then break; fi
     sleep 0.1

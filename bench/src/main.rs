@@ -135,7 +135,7 @@ fn run(args: Args) -> Result<()> {
     if asked(Which::Quic) {
         let report = quic::run(&places, &args)?;
         println!("== quic: a pipe, a bridge, a gateway, a fast server on stdio\n{}", report.text());
-        lost |= report.contenders.iter().any(|summary| summary.name != quic::GO && summary.fault.is_some());
+        lost |= report.contenders.iter().any(|summary| !quic::is_theirs(&summary.name) && summary.fault.is_some());
         reports.quic = Some(report);
     }
     if let Some(file) = &args.json {

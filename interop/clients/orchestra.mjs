@@ -1,132 +1,146 @@
-// Drives a bridge to an orchestrator line by line and judges what arrives. Behind it is our reference server.
+// Judges what arrives through a bridge to an orchestrator.
 //
-//   orchestra.mjs LABEL FILTER COMMAND ARG…
+//   orchestra.mjs SUITES LABEL FILTER COMMAND ARG…
 //
-// No SDK: Orchestra's own bridge answers some things in ways that SDKs refuse.
+// SUITES are joined with commas: `reference` needs our reference server behind the orchestrator, `features` Orchestra's storage and
+// feature tools, `prompts` an orchestrator that finds prompts; `ours` and `ours-features` are what Orchestra's own bridge cannot do.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { createInterface } from "node:readline";
+import { judge } from "./bridge.mjs";
 
-const [label, filter, ...command] = process.argv.slice(2);
-const CHECK_MS = 20_000;
-const EOF_MS = 3_000;
+const [names, label, filter, ...command] = process.argv.slice(2);
+// More than a quic-go server has streams at once.
+const MANY = 1000;
 
-/** The bridge, and who waits for which answer. */
-class Bridge {
-  waiting = new Map();
-  next = 1;
+const suites = { reference: {}, prompts: {}, features: {}, ours: {}, "ours-features": {} };
+const { reference, prompts, features, ours, "ours-features": oursFeatures } = suites;
 
-  constructor() {
-    this.process = spawn(command[0], command.slice(1), { stdio: ["pipe", "pipe", "inherit"] });
-    createInterface({ input: this.process.stdout }).on("line", (line) => {
-      const message = JSON.parse(line);
-      this.waiting.get(message.id)?.(message);
-      this.waiting.delete(message.id);
-    });
-  }
+const opened = (check) => async (bridge) => check(bridge, await bridge.open());
 
-  request(method, params) {
-    const id = this.next++;
-    const answer = new Promise((resolve) => this.waiting.set(id, resolve));
-    this.process.stdin.write(JSON.stringify({ jsonrpc: "2.0", id, method, params }) + "\n");
-    return answer;
-  }
+reference.handshake = opened(async (bridge, { protocolVersion, capabilities }) => {
+  assert.equal(protocolVersion, "2025-11-25");
+  assert.ok(capabilities.tools);
+  assert.deepEqual(await bridge.result("ping", {}), {});
+});
 
-  async result(method, params) {
-    const answer = await this.request(method, params);
-    assert.ok(answer.result, JSON.stringify(answer));
-    return answer.result;
-  }
+reference["tools are listed"] = opened(async (bridge) => {
+  const { tools } = await bridge.result("tools/list", {});
+  const echo = tools.find((tool) => tool.name === "echo");
+  assert.equal(echo.inputSchema.type, "object");
+});
 
-  async open() {
-    const clientInfo = { name: "interop", version: "1" };
-    const result = await this.result("initialize", { protocolVersion: "2025-11-25", capabilities: {}, clientInfo });
-    this.process.stdin.write('{"jsonrpc":"2.0","method":"notifications/initialized"}\n');
-    return result;
-  }
+reference["a call"] = opened(async (bridge) => {
+  const { content } = await bridge.call("echo", { message: "grüß 🙂" });
+  assert.deepEqual(content, [{ type: "text", text: "grüß 🙂" }]);
+});
 
-  call(name, args) {
-    return this.result("tools/call", { name, arguments: args });
-  }
+reference["whole numbers stay whole"] = opened(async (bridge) => {
+  assert.equal(await bridge.text("add", { a: 1, b: 2 }), '{"sum":3}');
+});
 
-  async close() {
-    const ended = once(this.process, "exit");
-    this.process.stdin.end();
-    const late = setTimeout(() => this.process.kill("SIGKILL"), EOF_MS);
-    const [code] = await ended;
-    clearTimeout(late);
-    assert.equal(code, 0, "the bridge did not end by itself");
-  }
-}
+reference["a tool that fails"] = opened(async (bridge) => {
+  const result = await bridge.call("test_error_handling", {});
+  assert.equal(result.isError, true);
+  assert.equal(result.content[0].text, "This tool intentionally returns an error for testing");
+});
 
-const checks = {
-  async handshake(bridge, opened) {
-    assert.equal(opened.protocolVersion, "2025-11-25");
-    assert.ok(opened.capabilities.tools);
-    assert.deepEqual(await bridge.result("ping", {}), {});
-  },
-  async "tools are listed"(bridge) {
-    const { tools } = await bridge.result("tools/list", {});
-    const echo = tools.find((tool) => tool.name === "echo");
-    assert.equal(echo.inputSchema.type, "object");
-  },
-  async "a call"(bridge) {
-    const { content } = await bridge.call("echo", { message: "grüß 🙂" });
-    assert.deepEqual(content, [{ type: "text", text: "grüß 🙂" }]);
-  },
-  async "whole numbers stay whole"(bridge) {
-    const { content } = await bridge.call("add", { a: 1, b: 2 });
-    assert.equal(content[0].text, '{"sum":3}');
-  },
-  async "an unknown tool"(bridge) {
-    const result = await bridge.call("no_such_tool", {});
-    assert.equal(result.isError, true);
-    assert.match(result.content[0].text, /no_such_tool/);
-  },
-  async "an unknown method"(bridge) {
-    assert.equal((await bridge.request("no/such", {})).error.code, -32601);
-  },
-  async "50 calls at once"(bridge) {
-    const texts = Array.from({ length: 50 }, (_, n) => `call ${n}`);
-    const answers = await Promise.all(texts.map((message) => bridge.call("echo", { message })));
-    assert.deepEqual(answers.map((answer) => answer.content[0].text), texts);
-  },
-  async "a slow call does not hold up ping"(bridge) {
-    let done = false;
-    const slow = bridge.call("slow", { ms: 1000 }).then(() => (done = true));
-    await bridge.result("ping", {});
-    assert.equal(done, false);
-    await slow;
-  },
-  async "a megabyte"(bridge) {
-    const message = "0123456789".repeat(100_000);
-    assert.equal((await bridge.call("echo", { message })).content[0].text, message);
-  },
-  async "prompts are listed"(bridge) {
-    const { prompts } = await bridge.result("prompts/list", {});
-    assert.ok(prompts.some((prompt) => prompt.name === "test_simple_prompt"));
-  },
+reference["an unknown tool"] = opened(async (bridge) => {
+  const result = await bridge.call("no_such_tool", {});
+  assert.equal(result.isError, true);
+  assert.match(result.content[0].text, /no_such_tool/);
+});
+
+reference["an unknown method"] = opened(async (bridge) => {
+  assert.equal((await bridge.request("no/such", {})).error.code, -32601);
+});
+
+reference["a call that asks for progress"] = opened(async (bridge) => {
+  const { content } = await bridge.call("test_tool_with_progress", {}, { progressToken: "p" });
+  assert.equal(content[0].text, "Tool with progress executed successfully");
+});
+
+reference[`${MANY} calls at once`] = opened(async (bridge) => {
+  const texts = Array.from({ length: MANY }, (_, n) => `call ${n}`);
+  assert.deepEqual(await Promise.all(texts.map((message) => bridge.text("echo", { message }))), texts);
+});
+
+reference[`${MANY} calls after each other`] = opened(async (bridge) => {
+  for (let n = 0; n < MANY; n++) assert.equal(await bridge.text("echo", { message: `call ${n}` }), `call ${n}`);
+});
+
+reference["a slow call does not hold up ping"] = opened(async (bridge) => {
+  let done = false;
+  const slow = bridge.call("slow", { ms: 1000 }).then(() => (done = true));
+  await bridge.result("ping", {});
+  assert.equal(done, false);
+  await slow;
+});
+
+reference["a megabyte, and again"] = opened(async (bridge) => {
+  const message = "0123456789".repeat(100_000);
+  for (let n = 0; n < 20; n++) assert.equal(await bridge.text("echo", { message }), message);
+});
+
+reference["prompts are listed"] = opened(async (bridge) => {
+  const { prompts } = await bridge.result("prompts/list", {});
+  assert.ok(prompts.some((prompt) => prompt.name === "test_simple_prompt"));
+});
+
+prompts["a prompt"] = opened(async (bridge) => {
+  const params = { name: "test_prompt_with_arguments", arguments: { arg1: "grüß", arg2: "2" } };
+  const { messages } = await bridge.result("prompts/get", params);
+  assert.equal(messages[0].role, "user");
+  assert.match(messages[0].content.text, /grüß/);
+});
+
+features["its tools keep a project"] = opened(async (bridge) => {
+  const name = `Interop ${process.pid} ${Date.now()}`;
+  assert.match(await bridge.text("create_project", { name, description: "grüß" }), /^Created project/);
+  const projects = await bridge.text("list_projects", {});
+  assert.ok(projects.includes(name), projects);
+});
+
+features["its tools refuse what they do not understand"] = opened(async (bridge) => {
+  const result = await bridge.call("create_feature", {});
+  assert.equal(result.isError, true);
+  assert.match(result.content[0].text, /project_id/);
+});
+
+features["resources come from its storage"] = opened(async (bridge) => {
+  const uri = "orchestra://notes/one";
+  const { resources } = await bridge.result("resources/list", {});
+  assert.ok(resources.some((resource) => resource.uri === uri), JSON.stringify(resources));
+  const { contents } = await bridge.result("resources/read", { uri });
+  assert.deepEqual(contents, [{ uri, mimeType: "text/markdown", text: "# grüß\n" }]);
+});
+
+ours["an image"] = opened(async (bridge) => {
+  const { content } = await bridge.call("test_image_content", {});
+  assert.deepEqual([content[0].type, content[0].mimeType], ["image", "image/png"]);
+});
+
+ours["a number that would arrive as another"] = opened(async (bridge) => {
+  const params = '{"name":"add","arguments":{"a":9007199254740993,"b":0}}';
+  const answer = new Promise((resolve) => bridge.waiting.set("big", resolve));
+  bridge.process.stdin.write(`{"jsonrpc":"2.0","id":"big","method":"tools/call","params":${params}}\n`);
+  assert.equal((await answer).error.code, -32602);
+});
+
+ours["a client of 2026-07-28"] = async (bridge) => {
+  const said = (name, value) => [`io.modelcontextprotocol/${name}`, value];
+  const _meta = Object.fromEntries([
+    said("protocolVersion", "2026-07-28"),
+    said("clientInfo", { name: "interop", version: "1" }),
+    said("clientCapabilities", {}),
+  ]);
+  const { supportedVersions } = await bridge.result("server/discover", { _meta });
+  assert.ok(supportedVersions.includes("2026-07-28"));
+  const { resultType, content } = await bridge.call("echo", { message: "new" }, _meta);
+  assert.deepEqual([resultType, content[0].text], ["complete", "new"]);
 };
 
-let failed = 0;
-for (const [name, check] of Object.entries(checks)) {
-  const line = `${label}: ${name}`;
-  if (!line.includes(filter)) continue;
-  const bridge = new Bridge();
-  let timer;
-  const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error("no end within the time limit")), CHECK_MS);
-  });
-  try {
-    await Promise.race([bridge.open().then((opened) => check(bridge, opened)), late]);
-    await bridge.close();
-    console.log(`ok   ${line}`);
-  } catch (error) {
-    failed++;
-    bridge.process.kill("SIGKILL");
-    console.log(`FAIL ${line}  ${String(error.message).split("\n")[0]}`);
-  }
-  clearTimeout(timer);
-}
-process.exit(failed > 0 ? 1 : 0);
+oursFeatures["a resource that is not there"] = opened(async (bridge) => {
+  assert.equal((await bridge.request("resources/read", { uri: "orchestra://notes/none" })).error.code, -32002);
+});
+
+const chosen = Object.assign({}, ...names.split(",").map((name) => suites[name]));
+await judge(chosen, label, filter, command);

@@ -48,11 +48,8 @@ impl Report {
 
     fn calls(&self, out: &mut String, pick: fn(&Summary) -> &Calls) {
         let over = format!("x {}", self.base);
-        let _ = writeln!(
-            out,
-            "  {:<16} {:>10} {:>8} {:>10} {:>14} {:>8}",
-            "", "p50", over, "p99", "64 in flight", over
-        );
+        let _ =
+            writeln!(out, "  {:<16} {:>10} {:>8} {:>10} {:>14} {:>8}", "", "p50", over, "p99", "64 in flight", over);
         let base = self.base().map(pick);
         for summary in self.sound() {
             let calls = pick(summary);

@@ -8,9 +8,18 @@ use std::path::{Path, PathBuf};
 /// What the names of files begin with that are not yet in their place.
 pub(crate) const UNFINISHED: &str = ".mcpwire-";
 
+/// What is to hold when the machine loses its power.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lasting {
+    /// The file is as it was, or as it is to be.
+    Yes,
+    /// It may be gone, or damaged; that is quicker.
+    No,
+}
+
 /// Replaces a file, or makes it, for the user's eyes only; new folders, too. One that is there keeps its mode, and a link stays a
 /// link.
-pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write(path: &Path, bytes: &[u8], lasting: Lasting) -> io::Result<()> {
     let path = match path.canonicalize() {
         Ok(path) => path,
         // A link to nowhere would be replaced by the file.
@@ -25,7 +34,9 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
         file.set_permissions(metadata.permissions())?;
     }
     file.write_all(bytes)?;
-    file.sync_all()?;
+    if lasting == Lasting::Yes {
+        file.sync_all()?;
+    }
     fs::rename(&beside.0, &path)
 }
 

@@ -12,7 +12,7 @@ use ring::digest::{SHA256, digest};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::atomic;
+use crate::atomic::{self, Lasting};
 
 /// Raised when files of before are of no more use.
 const VERSION: u32 = 1;
@@ -50,7 +50,8 @@ impl Cache {
         self.get_at(SystemTime::now(), server, hash)
     }
 
-    /// Keeps a catalogue for 30 days. Failures are told in the log and cost nothing else.
+    /// Keeps a catalogue for 30 days. Failures are told in the log and cost nothing else. Like [`Cache::get`] it waits for the
+    /// disk: not for a loop that others wait for.
     pub fn put(&self, server: &str, hash: &str, catalogue: &RawValue) {
         if let Err(error) = self.put_at(SystemTime::now(), server, hash, catalogue) {
             tracing::warn!(target: "cache", "the catalogue of {server} is not kept: {error}");
@@ -78,7 +79,7 @@ impl Cache {
         if bytes.len() as u64 >= LARGEST {
             return Err(io::Error::other(format!("it is larger than {} MiB", LARGEST >> 20)));
         }
-        atomic::write(&self.path(server, hash), &bytes)?;
+        atomic::write(&self.path(server, hash), &bytes, Lasting::No)?;
         self.sweep(now);
         Ok(())
     }

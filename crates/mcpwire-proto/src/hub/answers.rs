@@ -7,7 +7,6 @@ use super::catalogue::Part;
 use super::fetch::Ask;
 use super::{Client, Effect, Hub, Place, Server};
 use crate::failure::tells_of_no_answer;
-use crate::method::Method;
 use crate::object::quoted;
 use crate::{Fault, Id, Kind, Lane, Message, Object, Packet, meta, method};
 
@@ -43,8 +42,6 @@ pub(super) struct Call {
     pub id: Id,
     pub token: Option<Id>,
     pub server: Server,
-    pub method: Method,
-    pub started: Instant,
     pub wants_logs: bool,
     /// The request itself, and who else may have what it asks for.
     pub turn: Option<(Message, VecDeque<Server>)>,
@@ -79,10 +76,11 @@ impl Hub {
     }
 
     fn call_answered(&mut self, call: Call, message: &Message, now: Instant) {
-        let failed = tells_of_no_answer(message);
-        let name = self.note_outcome(call.server, failed, now);
         let went_well = matches!(message.kind(), Kind::Result { .. });
-        self.effects.push_back(Effect::Answered(call.server, now.saturating_duration_since(call.started), went_well));
+        // One that has not told what it offers, and now gives an error, may not even be there.
+        let unseen = self.upstream(call.server).is_some_and(|upstream| !upstream.live);
+        let failed = !went_well && (unseen || tells_of_no_answer(message));
+        let name = self.note_outcome(call.server, failed, now);
         if !went_well && self.ask_the_next(&call, now) {
             return;
         }
@@ -119,9 +117,9 @@ impl Hub {
                 guest.under_way.insert(call.id.clone(), Place::Server(ours.clone()));
             }
             let (client, id, token) = (call.client, call.id.clone(), call.token.clone());
-            let (method, wants_logs) = (call.method.clone(), call.wants_logs);
+            let wants_logs = call.wants_logs;
             let turn = Some((request, rest));
-            let next = Call { client, id, token, server, method, started: now, wants_logs, turn };
+            let next = Call { client, id, token, server, wants_logs, turn };
             let _ = self.owed.open(ours, Owed::Call(Box::new(next)));
             self.effects.push_back(Effect::ToServer(server, message));
             return true;

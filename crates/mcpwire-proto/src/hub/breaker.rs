@@ -43,6 +43,7 @@ impl Breaker {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "a test may begin at any time")]
 mod tests {
     use super::*;
 

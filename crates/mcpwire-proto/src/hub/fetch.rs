@@ -11,7 +11,7 @@ use crate::failure::tells_of_no_answer;
 use crate::meta::key;
 use crate::object::quoted;
 use crate::version::V2026_07_28;
-use crate::{Id, Kind, Message, method};
+use crate::{Id, Kind, Message, Object, method};
 
 /// The most pages of one list.
 const MOST_PAGES: usize = 1000;
@@ -93,12 +93,14 @@ impl Hub {
         let result = answer.payload().filter(|_| matches!(answer.kind(), Kind::Result { .. }));
         let mut more: Vec<(Ask, Option<String>)> = Vec::new();
         match (ask, result) {
+            // A server that does not describe itself may serve all the same; any other refusal is of us.
+            (Ask::Discover, None) if !is_unknown_method(answer) => {
+                return self.fetch_failed(server, answer.payload().unwrap_or_default(), now);
+            }
             (_, None) if tells_of_no_answer(answer) => {
-                let why = answer.to_string();
-                return self.fetch_failed(server, &why, now);
+                return self.fetch_failed(server, answer.payload().unwrap_or_default(), now);
             }
             (Ask::Discover, result) => {
-                // A server that does not describe itself may serve all the same.
                 fetch.gathered.describe(result.unwrap_or_default());
                 let known = fetch.gathered.capabilities.is_some();
                 let has = |part: &Part| !known || fetch.gathered.has(part.capability(), None);
@@ -153,7 +155,7 @@ impl Hub {
     pub(super) fn fetch_failed(&mut self, server: Server, why: &str, now: Instant) {
         let Some(upstream) = self.upstream(server) else { return };
         upstream.fetch = None;
-        upstream.settled = true;
+        (upstream.live, upstream.settled) = (false, true);
         let wait = upstream.backoff.next_wait();
         upstream.retry_at = Some(now + wait);
         let name = &upstream.spec.name;
@@ -190,6 +192,11 @@ impl Hub {
             self.fetch_all(server, now);
         }
     }
+}
+
+fn is_unknown_method(error: &Message) -> bool {
+    let error = error.payload().and_then(Object::parse);
+    error.is_some_and(|error| error.get("code") == Some("-32601"))
 }
 
 /// What we say of ourselves before anybody came whose words we could use. Servers offer more to clients that can do more.

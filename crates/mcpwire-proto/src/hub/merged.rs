@@ -1,6 +1,6 @@
 //! What all servers offer together: the answers to lists, prepared, and who serves what.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::Server;
 use super::catalogue::{Item, Part, array, renamed};
@@ -31,6 +31,8 @@ pub(super) struct Merged {
     prompts: HashMap<String, Owner>,
     resources: HashMap<String, Server>,
     templates: Vec<(String, Server)>,
+    /// What is not offered as its server has it.
+    collisions: BTreeSet<String>,
 }
 
 impl Merged {
@@ -40,10 +42,11 @@ impl Merged {
             [only] => only.catalogue.as_ref().and_then(|catalogue| catalogue.server_info.as_deref()).unwrap_or(info),
             _ => info,
         };
-        let (tools, tool_texts) = named(prefix, upstreams, Part::Tools);
-        let (prompts, prompt_texts) = named(prefix, upstreams, Part::Prompts);
-        let (resources, resource_texts) = addressed(upstreams, Part::Resources);
-        let (templates, template_texts) = addressed(upstreams, Part::Templates);
+        let mut collisions = BTreeSet::new();
+        let (tools, tool_texts) = named(prefix, upstreams, Part::Tools, &mut collisions);
+        let (prompts, prompt_texts) = named(prefix, upstreams, Part::Prompts, &mut collisions);
+        let (resources, resource_texts) = addressed(upstreams, Part::Resources, &mut collisions);
+        let (templates, template_texts) = addressed(upstreams, Part::Templates, &mut collisions);
         let list = |part: Part, texts: &[String]| {
             let items = array(texts.iter().map(String::as_str));
             complete(&format!(r#""{}":{items}"#, part.member()), info)
@@ -60,6 +63,13 @@ impl Merged {
             prompts,
             resources: resources.into_iter().collect(),
             templates,
+            collisions,
+        }
+    }
+
+    pub(super) fn warn_of_what_is_new_since(&self, before: &Merged) {
+        for collision in self.collisions.difference(&before.collisions) {
+            tracing::warn!(target: "hub", "{collision}");
         }
     }
 
@@ -98,10 +108,15 @@ impl Merged {
 }
 
 /// Items under new names, by server and in its order.
-fn named(prefix: Prefix, upstreams: &[Upstream], part: Part) -> (HashMap<String, Owner>, Vec<String>) {
+fn named(
+    prefix: Prefix,
+    upstreams: &[Upstream],
+    part: Part,
+    collisions: &mut BTreeSet<String>,
+) -> (HashMap<String, Owner>, Vec<String>) {
     let items: Vec<(&Upstream, &Item)> = offered(upstreams, part).collect();
     let pairs: Vec<(&str, &str)> = items.iter().map(|(upstream, item)| (&*upstream.spec.name, &*item.key)).collect();
-    let names = assign(prefix, &pairs);
+    let names = assign(prefix, &pairs, collisions);
     let texts = items.iter().zip(&names).map(|((_, item), name)| renamed(item, name)).collect();
     let owners = items.iter().zip(names).map(|((upstream, item), name)| {
         let owner = Owner { server: upstream.server, name: item.key.clone() };
@@ -111,14 +126,18 @@ fn named(prefix: Prefix, upstreams: &[Upstream], part: Part) -> (HashMap<String,
 }
 
 /// Items that keep their addresses: the first to have one keeps it.
-fn addressed(upstreams: &[Upstream], part: Part) -> (Vec<(String, Server)>, Vec<String>) {
+fn addressed(
+    upstreams: &[Upstream],
+    part: Part,
+    collisions: &mut BTreeSet<String>,
+) -> (Vec<(String, Server)>, Vec<String>) {
     let mut owners: HashMap<&str, &str> = HashMap::new();
     let (mut addresses, mut texts) = (Vec::new(), Vec::new());
     for (upstream, item) in offered(upstreams, part) {
         let name = upstream.spec.name.as_str();
         match owners.get(item.key.as_str()) {
             Some(first) => {
-                tracing::warn!(target: "hub", "{} of {name} is left out: {first} has it already", item.key);
+                collisions.insert(format!("{} of {name} is left out: {first} has it already", item.key));
             }
             None => {
                 owners.insert(&item.key, name);

@@ -24,6 +24,7 @@ mod names;
 mod pattern;
 mod route;
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "a test may begin at any time")]
 mod tests;
 mod upstream;
 
@@ -61,8 +62,6 @@ pub enum Effect {
     Close(Server),
     /// The server told what it has to offer, which may be kept for the next time.
     Told(Server, Arc<Catalogue>),
-    /// A client's request was answered, well or by an error, after this long.
-    Answered(Server, Duration, bool),
 }
 
 #[derive(Debug, Clone)]
@@ -73,6 +72,8 @@ pub struct Config {
     pub greet: Duration,
     /// How long lists wait for servers that are known from before.
     pub gate: Duration,
+    /// How long a client that asks what the servers can do waits for those that are not known.
+    pub describe: Duration,
     /// How long lists wait for any server, and how long a server may take for its catalogue.
     pub settle: Duration,
     /// For the jitter between tries.
@@ -87,10 +88,33 @@ impl Default for Config {
             prefix: Prefix::default(),
             greet: Duration::from_millis(250),
             gate: Duration::from_millis(250),
+            describe: Duration::from_secs(3),
             settle: Duration::from_secs(20),
             seed: 0,
             info: r#"{"name":"mcpwire","version":"0"}"#.to_owned(),
         }
+    }
+}
+
+/// Until when nothing is said of servers that have not told.
+#[derive(Debug)]
+struct Gates {
+    /// Lists, if they are known from before.
+    known: Instant,
+    /// What they can do.
+    capabilities: Instant,
+    /// Lists.
+    lists: Instant,
+    /// Those that are still to come, in order.
+    ahead: VecDeque<Instant>,
+}
+
+impl Gates {
+    fn new(config: &Config, begin: Instant) -> Gates {
+        let (known, capabilities, lists) = (begin + config.gate, begin + config.describe, begin + config.settle);
+        let mut ahead = [known, capabilities, lists];
+        ahead.sort();
+        Gates { known, capabilities, lists, ahead: ahead.into() }
     }
 }
 
@@ -125,10 +149,7 @@ pub struct Hub {
     identity: Option<String>,
     /// When the servers are asked, if no client has come by then; none once they were.
     greet_until: Option<Instant>,
-    gate_until: Instant,
-    settle_until: Instant,
-    /// Those of the two that are still to come.
-    gates: VecDeque<Instant>,
+    gates: Gates,
     effects: VecDeque<Effect>,
     next_id: u64,
     next_server: u32,
@@ -139,9 +160,7 @@ impl Hub {
         let merged = Merged::new(config.prefix, &[], &config.info);
         Hub {
             greet_until: Some(now + config.greet),
-            gate_until: now + config.greet + config.gate,
-            settle_until: now + config.greet + config.settle,
-            gates: VecDeque::new(),
+            gates: Gates::new(&config, now + config.greet),
             config,
             upstreams: Vec::new(),
             clients: HashMap::new(),
@@ -163,7 +182,7 @@ impl Hub {
 
     /// When [`Hub::handle_timeout`] wants to be called. Calling it early does no harm.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let gates = self.gates.front().copied().filter(|_| !self.waiting.is_empty());
+        let gates = self.gates.ahead.front().copied().filter(|_| !self.waiting.is_empty());
         let upstreams = self.upstreams.iter().filter_map(Upstream::poll_timeout);
         let listens = self.listens.values().filter_map(|listen| listen.acknowledge_by);
         gates.into_iter().chain(self.greet_until).chain(upstreams).chain(listens).min()
@@ -264,7 +283,7 @@ impl Hub {
             self.listen_timeout(server, now);
         }
         self.acknowledge_listens(now);
-        self.gates.retain(|at| *at > now);
+        self.gates.ahead.retain(|at| *at > now);
         self.release(now);
     }
 
@@ -277,9 +296,7 @@ impl Hub {
     /// Asks all servers for their catalogues: a client has come, or none will for now.
     fn begin(&mut self, now: Instant) {
         self.greet_until = None;
-        self.gate_until = now + self.config.gate;
-        self.settle_until = now + self.config.settle;
-        self.gates = VecDeque::from([self.gate_until, self.settle_until]);
+        self.gates = Gates::new(&self.config, now);
         for server in self.upstreams.iter().map(|upstream| upstream.server).collect::<Vec<_>>() {
             self.fetch_all(server, now);
         }
@@ -287,14 +304,14 @@ impl Hub {
 
     /// Whether lists can be answered.
     fn lists_are_ready(&self, now: Instant) -> bool {
-        let known = |upstream: &Upstream| upstream.settled || (upstream.catalogue.is_some() && now >= self.gate_until);
-        now >= self.settle_until || self.upstreams.iter().all(known)
+        let known = |upstream: &Upstream| upstream.settled || (upstream.catalogue.is_some() && now >= self.gates.known);
+        now >= self.gates.lists || self.upstreams.iter().all(known)
     }
 
     /// Whether it can be told what the servers are able to do.
     fn capabilities_are_ready(&self, now: Instant) -> bool {
         let known = |upstream: &Upstream| upstream.settled || upstream.catalogue.is_some();
-        now >= self.settle_until || self.upstreams.iter().all(known)
+        now >= self.gates.capabilities || self.upstreams.iter().all(known)
     }
 
     /// Serves those that waited, as far as it can be done now.
@@ -308,6 +325,7 @@ impl Hub {
     fn rebuild(&mut self, announced: &[Part], now: Instant) {
         let merged = Merged::new(self.config.prefix, &self.upstreams, &self.config.info);
         let before = std::mem::replace(&mut self.merged, merged);
+        self.merged.warn_of_what_is_new_since(&before);
         let differs = |part: &Part| announced.contains(part) || !before.lists_the_same(&self.merged, *part);
         let mut changes: Vec<&str> = Part::ALL.into_iter().filter(differs).map(Part::changed).collect();
         changes.dedup();

@@ -1,6 +1,6 @@
 //! Under which names the tools and prompts of many servers are offered. Who owns which is left to the merged catalogue.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
 
@@ -58,7 +58,7 @@ impl FromStr for Prefix {
 
 /// A name for each item, given as its server and its own name: different from all others, and the same whenever the
 /// same items come in the same order.
-pub(super) fn assign(prefix: Prefix, items: &[(&str, &str)]) -> Vec<String> {
+pub(super) fn assign(prefix: Prefix, items: &[(&str, &str)], collisions: &mut BTreeSet<String>) -> Vec<String> {
     let mut owners: HashMap<&str, usize> = HashMap::new();
     items.iter().for_each(|(_, item)| *owners.entry(item).or_default() += 1);
     let wanted: Vec<String> = items
@@ -76,7 +76,7 @@ pub(super) fn assign(prefix: Prefix, items: &[(&str, &str)]) -> Vec<String> {
         }
         let numbered = (2..).map(|number| format!("{name}_{number}")).find(|numbered| !taken.contains(numbered));
         let numbered = numbered.unwrap_or_default();
-        tracing::warn!(target: "hub", "{item:?} of {server} is offered as {numbered}: {name} is another's");
+        collisions.insert(format!("{item:?} of {server} is offered as {numbered}: {name} is another's"));
         taken.insert(numbered.clone());
         names.push(numbered);
     }
@@ -102,7 +102,11 @@ mod tests {
     use super::*;
 
     fn named(prefix: Prefix, items: &[(&str, &str)]) -> Vec<String> {
-        assign(prefix, items)
+        let mut collisions = BTreeSet::new();
+        let names = assign(prefix, items, &mut collisions);
+        let numbered = names.iter().filter(|name| collisions.iter().any(|told| told.contains(*name))).count();
+        assert_eq!(collisions.is_empty(), numbered == 0);
+        names
     }
 
     #[test]

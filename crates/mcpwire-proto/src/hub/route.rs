@@ -170,16 +170,7 @@ impl Hub {
             parts.push((found.get(), ours.as_json()));
         }
         let request = message.rewritten(&ours, &parts);
-        let call = Call {
-            client,
-            id: id.clone(),
-            token,
-            server,
-            method: method.clone(),
-            started: now,
-            wants_logs: params.meta.log_level.is_some(),
-            turn,
-        };
+        let call = Call { client, id: id.clone(), token, server, wants_logs: params.meta.log_level.is_some(), turn };
         if let Some(guest) = self.clients.get_mut(&client) {
             guest.under_way.insert(id.clone(), Place::Server(ours.clone()));
         }

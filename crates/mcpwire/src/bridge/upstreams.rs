@@ -40,6 +40,11 @@ impl Reach {
         Reach { connect: Arc::new(wrapped), known: Arc::clone(&self.known) }
     }
 
+    /// A link to the target.
+    pub fn open(&self) -> anyhow::Result<Connection> {
+        (self.connect)()
+    }
+
     pub fn known(&self) -> Known {
         *self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -114,7 +119,7 @@ impl Upstreams {
     }
 
     pub(super) fn open(&mut self, upstream: Upstream) -> anyhow::Result<()> {
-        let connection = (self.reach.connect)()?;
+        let connection = self.reach.open()?;
         self.insert(upstream, connection);
         Ok(())
     }

@@ -16,11 +16,13 @@ pub(super) enum Address {
     Folder(Place),
     Orchestra(quic::Address),
     QuicMcp(quic::Address),
+    /// A server of this name in a configuration.
+    Named(String),
 }
 
 pub(super) fn address(text: &str) -> Result<Address, String> {
     let expected = "expected an http:// or https:// URL, quic://HOST:PORT, quic+mcp://HOST:PORT, unix:PATH, a folder, \
-                    or -- COMMAND";
+                    the name of a configured server, or -- COMMAND";
     if let Some(place) = folder::place(text) {
         return Ok(Address::Folder(place));
     }
@@ -33,9 +35,17 @@ pub(super) fn address(text: &str) -> Result<Address, String> {
     if let Some(at) = text.strip_prefix("quic+mcp://") {
         return host_and_port(at).map(Address::QuicMcp);
     }
+    if is_name(text) {
+        return Ok(Address::Named(text.to_owned()));
+    }
     let url: Url = text.parse().map_err(|e| format!("{expected}: {e}"))?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
         return Err(format!("{expected}; came scheme {:?}", url.scheme()));
     }
     Ok(Address::Http(url))
+}
+
+/// Whether servers may be called so.
+pub(super) fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'))
 }

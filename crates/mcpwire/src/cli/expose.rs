@@ -19,13 +19,12 @@ use tokio::sync::{mpsc, watch};
 use super::log::{self, LogArgs};
 use super::quic::{QuicArgs, QuicFront};
 use super::say;
-use super::target::TargetArgs;
+use super::targets::{Opened, TargetsArgs};
 use super::units::duration;
 use crate::bridge::Reach;
 use crate::expose::{self, stopped};
-use crate::health::{Board, Health};
+use crate::health::Board;
 use crate::link::Link;
-use crate::target::Target;
 use crate::transport::http::server::{self, Options, Token};
 use crate::transport::{quic, unix};
 use crate::{share, shutdown};
@@ -37,7 +36,7 @@ const STREAM_AFTER: Duration = Duration::from_millis(50);
 /// How long a target may take to be let go; its own limits are shorter.
 const GOODBYE: Duration = Duration::from_secs(10);
 
-/// Expose an MCP server on the network
+/// Expose an MCP server on the network, or several as one
 ///
 /// Serves Streamable HTTP at /mcp, HTTP+SSE of 2024-11-05 at /sse and /messages, /health
 /// and /metrics, all on one port; Orchestra's protocol
@@ -51,7 +50,7 @@ pub(super) struct Args {
     /// A socket file to listen on, with one message a line as on stdio; only its owner may connect
     #[arg(long, value_name = "PATH")]
     unix: Option<PathBuf>,
-    /// One server for all clients, instead of one for each
+    /// One server for all clients, instead of one for each; several targets are always shared
     #[arg(long)]
     share: bool,
     /// Require this bearer token; beyond loopback one is made up if none is given
@@ -87,7 +86,7 @@ pub(super) struct Args {
     #[command(flatten)]
     quic: QuicArgs,
     #[command(flatten)]
-    target: TargetArgs,
+    target: TargetsArgs,
     #[command(flatten)]
     log: LogArgs,
 }
@@ -97,14 +96,14 @@ pub(super) fn run(mut args: Args) -> Result<ExitCode> {
     if args.quic.complete(&mut args.target.reach)? {
         return Ok(ExitCode::SUCCESS);
     }
-    let target = args.target.target()?;
+    let plan = args.target.plan()?;
     let (token, made_up) = token(&args)?;
     let tls = tls(&args)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
     let outcome = runtime.block_on(async {
         let stop = shutdown::requested().context("cannot watch for signals")?;
-        let health = Health::new(&target.label());
-        let mut fronts = Fronts::open(&args, token, tls, &Board::new([health.clone()])).await?;
+        let server = plan.open()?;
+        let mut fronts = Fronts::open(&args, token, tls, &server.board).await?;
         fronts.announce(&args, made_up.as_deref())?;
         let plugin = fronts.quic.as_mut().map(|front| front.be_plugin(&args.quic, &args.target.reach));
         let stop = async {
@@ -119,7 +118,7 @@ pub(super) fn run(mut args: Args) -> Result<ExitCode> {
                 }
             }
         };
-        serve(&args, target, fronts, health, stop).await
+        serve(&args, server, fronts, stop).await
     });
     runtime.shutdown_background();
     outcome
@@ -222,27 +221,29 @@ impl Fronts {
 
 async fn serve(
     args: &Args,
-    target: Target,
+    server: Opened,
     fronts: Fronts,
-    health: Health,
     stop: impl Future<Output = Result<()>>,
 ) -> Result<ExitCode> {
-    let mut config = args.target.config(&target)?;
+    let mut config = server.config.clone();
     // Clients over HTTP have a stream for each request.
     config.relay.attribute = true;
+    // The servers of a hub are shared anyhow.
+    let share = args.share && !server.is_hub();
     // A shared server does not tell to which client a message belongs, whatever its transport.
-    config.sorted &= !args.share;
-    let (server, shared) = if args.share {
-        let (link, goodbye) = target.open()?;
+    config.sorted &= !share;
+    let (reach, shared) = if share {
+        let (link, goodbye) = server.reach.open()?;
         let (entrance, ended) = share::open(link);
         (Reach::new(Arc::new(move || Ok((entrance.link(), None)))), Some((ended, goodbye)))
     } else {
-        (target.reach(), None)
+        (server.reach.clone(), None)
     };
     let (stopping, stop_seen) = watch::channel(false);
     let (sessions, opened) = mpsc::channel(BACKLOG);
     let serving = async {
-        let bridges = expose::run(opened, server, Arc::new(config), health, stop_seen.clone(), args.drain);
+        let bridges =
+            expose::run(opened, reach, Arc::new(config), server.health.clone(), stop_seen.clone(), args.drain);
         tokio::join!(fronts.serve(args, sessions, stop_seen.clone()), bridges);
     };
     let mut outcome = Ok(ExitCode::SUCCESS);
@@ -259,8 +260,15 @@ async fn serve(
         () = stopping => {}
     }
     if let Some((ended, goodbye)) = shared {
-        let _ = tokio::time::timeout(GOODBYE, async { (ended.await, goodbye.await) }).await;
+        let goodbye = async {
+            let _ = ended.await;
+            if let Some(goodbye) = goodbye {
+                let _ = goodbye.await;
+            }
+        };
+        let _ = tokio::time::timeout(GOODBYE, goodbye).await;
     }
+    server.gone().await;
     outcome
 }
 

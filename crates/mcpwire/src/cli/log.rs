@@ -16,11 +16,13 @@ use tracing_subscriber::registry::LookupSpan;
 use super::stderr::Stderr;
 
 /// The components that log.
-const OURS: [&str; 15] = [
+const OURS: [&str; 18] = [
     "bridge",
+    "cache",
     "certs",
     "child",
     "client",
+    "config",
     "connect",
     "era",
     "expose",
@@ -31,6 +33,7 @@ const OURS: [&str; 15] = [
     "share",
     "stdio",
     "unix",
+    "watch",
     "wire",
 ];
 

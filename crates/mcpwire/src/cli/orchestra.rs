@@ -14,7 +14,7 @@ const CERTS_DIR: &str = "~/.orchestra/certs";
 /// Where Orchestra's own bridge looks for the orchestrator.
 const ORCHESTRATOR: &str = "localhost:9100";
 
-#[derive(Debug, ClapArgs)]
+#[derive(Debug, Clone, ClapArgs)]
 pub(super) struct OrchestraArgs {
     /// An Orchestra orchestrator: the target if there is no other, or where --plugin registers [without ADDR: localhost:9100]
     #[arg(long, value_name = "ADDR", value_parser = host_and_port, num_args = 0..=1, default_missing_value = ORCHESTRATOR,
@@ -25,7 +25,7 @@ pub(super) struct OrchestraArgs {
 }
 
 /// The folder of certificates.
-#[derive(Debug, ClapArgs)]
+#[derive(Debug, Clone, ClapArgs)]
 pub(super) struct CertsArgs {
     /// The folder of certificates for QUIC, made if there are none
     #[arg(long, value_name = "DIR", default_value = CERTS_DIR, overrides_with = "certs_dir", global = true)]

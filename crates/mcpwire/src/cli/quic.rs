@@ -2,11 +2,14 @@
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
+use std::os::unix::process::parent_id;
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args as ClapArgs;
 use tokio::net::lookup_host;
 use tokio::sync::mpsc;
+use tokio::time::sleep;
 
 use super::orchestra::{OrchestraArgs, host_and_port};
 use super::reach::ReachArgs;
@@ -19,6 +22,8 @@ const ANY_PORT: &str = "localhost:0";
 /// The name of our certificate when we stand in an orchestrator's place.
 const FRONT_NAME: &str = "orchestrator";
 const DESCRIPTION: &str = "An MCP server, through mcpwire";
+/// How often a plugin looks whether it still has its parent.
+const LOOK: Duration = Duration::from_secs(1);
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct QuicArgs {
@@ -88,6 +93,14 @@ async fn resolve(wanted: &Address) -> Result<SocketAddr> {
     first.copied().with_context(|| format!("{wanted} has no address"))
 }
 
+/// Completes when we have another parent than that one. A killed orchestrator tells its plugins nothing, and the next one
+/// starts plugins of its own.
+async fn orphaned(parent: u32) {
+    while parent_id() == parent {
+        sleep(LOOK).await;
+    }
+}
+
 impl QuicFront {
     /// Tells people and orchestrators where we listen; gives the URL.
     pub(super) fn announce(&self, args: &QuicArgs) -> String {
@@ -101,9 +114,10 @@ impl QuicFront {
         format!("quic://{}", self.address)
     }
 
-    /// Registers as a plugin; completes when the orchestrator says that it is over, or does not want us.
+    /// Registers as a plugin; completes when the orchestrator says that it is over, does not want us, or is gone.
     pub(super) fn be_plugin(&mut self, args: &QuicArgs, reach: &ReachArgs) -> impl Future<Output = Result<()>> + use<> {
         let (shutdown, mut asked) = mpsc::channel(1);
+        let parent = parent_id();
         let registering = args.plugin.then(|| {
             self.shutdown = Some(shutdown);
             let orchestra = reach.orchestra();
@@ -120,8 +134,10 @@ impl QuicFront {
                 }
                 tracing::info!(target: "quic", "registered with the orchestrator at {address}");
             }
-            let _ = asked.recv().await;
-            tracing::info!(target: "quic", "the orchestrator asked us to end");
+            tokio::select! {
+                _ = asked.recv() => tracing::info!(target: "quic", "the orchestrator asked us to end"),
+                () = orphaned(parent) => tracing::info!(target: "quic", "whoever started us is gone"),
+            }
             Ok(())
         }
     }

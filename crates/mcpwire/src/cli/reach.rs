@@ -16,7 +16,7 @@ use url::{Host, Url};
 use super::address::Address;
 use super::orchestra::OrchestraArgs;
 use super::units::{Size, duration, size};
-use super::{folder, hub};
+use super::{folder, mcp_hub};
 use crate::target::Target;
 use crate::transport::child;
 use crate::transport::http::client::{self, Proxy, Tls, Transport};
@@ -28,7 +28,7 @@ const OURSELVES: &str = "/proc/self/exe";
 const CLIENT_NAME: &str = "transport.stdio-client";
 
 /// How to reach a target and deal with it, and the target itself where it is a program.
-#[derive(Debug, ClapArgs)]
+#[derive(Debug, Clone, ClapArgs)]
 pub(super) struct ReachArgs {
     /// A program that is the server, on its stdin and stdout, and its arguments
     #[arg(value_name = "COMMAND", last = true)]
@@ -116,10 +116,29 @@ impl ReachArgs {
         Ok(config)
     }
 
+    pub(super) fn has_headers(&self) -> bool {
+        !self.headers.is_empty()
+    }
+
+    /// How long a request waits for a server that cannot be reached.
+    pub(super) fn wait(&self) -> Duration {
+        self.wait
+    }
+
+    /// COMMAND as it is written.
+    pub(super) fn written(&self) -> Vec<String> {
+        self.command.iter().map(|word| word.to_string_lossy().into_owned()).collect()
+    }
+
+    /// What this machine and the flags add to targets from elsewhere.
+    pub(super) fn machine(&self) -> Machine {
+        Machine { max_message: self.max_message.0, wait: self.wait }
+    }
+
     /// The target that the flags name by themselves, if they do.
     pub(super) fn named_by_flags(&self) -> Result<Option<Target>> {
         if self.mcp_hub {
-            return Ok(Some(Target::Http(Box::new(self.http(&hub::find()?, Transport::Sse)?))));
+            return Ok(Some(Target::Http(Box::new(self.http(&mcp_hub::find()?, Transport::Sse)?))));
         }
         match (self.command.split_first(), self.orchestra.address()) {
             (Some((program, args)), _) => Ok(Some(Target::Child(self.child(program, args)?))),
@@ -137,6 +156,7 @@ impl ReachArgs {
             Address::Folder(place) => Target::Folder(folder::open(place)?),
             Address::Orchestra(at) => Target::Orchestra(self.quic(at)?),
             Address::QuicMcp(at) => Target::QuicMcp(self.quic(at)?),
+            Address::Named(name) => bail!("{name} is no address"),
         })
     }
 
@@ -157,7 +177,7 @@ impl ReachArgs {
             env,
             cwd: self.cwd.clone(),
             max_message: self.max_message.0,
-            guard: Some(PathBuf::from(OURSELVES)).filter(|path| path.exists()),
+            guard: guard(),
             ..child::Options::new(program, args)
         })
     }
@@ -186,6 +206,36 @@ impl ReachArgs {
             ..client::Options::new(url.clone())
         })
     }
+}
+
+/// What a target that was configured without us needs here.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Machine {
+    max_message: usize,
+    wait: Duration,
+}
+
+impl Machine {
+    pub(super) fn adopt(self, mut target: Target) -> Target {
+        match &mut target {
+            Target::Http(options) => {
+                options.proxy = proxy_for(&options.url);
+                options.max_message = self.max_message;
+                options.resume_for = self.wait;
+            }
+            Target::Child(options) => {
+                options.max_message = self.max_message;
+                options.guard = guard();
+            }
+            _ => {}
+        }
+        target
+    }
+}
+
+/// Our own program, through which children are started so that they end with us.
+fn guard() -> Option<PathBuf> {
+    Some(PathBuf::from(OURSELVES)).filter(|path| path.exists())
 }
 
 /// What the server speaks.

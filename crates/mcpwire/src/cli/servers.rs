@@ -1,14 +1,14 @@
 //! `mcpwire servers`: which servers are configured, where, and why others are left alone.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args as ClapArgs;
 use serde_json::{Value, json};
 
-use crate::config::{self, Environment, Found, Ignored, Options, Server, Source, Transport, Why};
+use super::configured::{ConfigArgs, environment};
+use crate::config::{self, Environment, Found, Ignored, Scope, Server, Source, Transport, Why};
 use crate::target::without_secrets;
 
 /// Show which servers are configured, where, and why others are left alone
@@ -19,12 +19,8 @@ use crate::target::without_secrets;
 /// understood.
 #[derive(Debug, ClapArgs)]
 pub(super) struct Args {
-    /// Read this file, and none of the places where clients keep theirs; can be given several times
-    #[arg(long = "config", value_name = "FILE")]
-    files: Vec<PathBuf>,
-    /// Take in the servers that the project in the current directory brings along
-    #[arg(long, conflicts_with = "files")]
-    project: bool,
+    #[command(flatten)]
+    config: ConfigArgs,
     /// Print it as JSON
     #[arg(long)]
     json: bool,
@@ -32,7 +28,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let environment = environment()?;
-    let found = config::load(&environment, &Options { files: args.files.clone(), project: args.project });
+    let found = config::load(&environment, &args.config.options());
     let text =
         if args.json { serde_json::to_string_pretty(&to_json(&found))? + "\n" } else { table(&found, &environment) };
     io::stdout().write_all(text.as_bytes()).context("cannot write to stdout")?;
@@ -41,40 +37,36 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     Ok(if all_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The machine as it is.
-pub(super) fn environment() -> Result<Environment> {
-    let home = std::env::home_dir().filter(|home| home.is_absolute());
-    let cwd = std::env::current_dir().context("cannot tell the current directory")?;
-    Ok(Environment::new(home, cwd, |name| std::env::var(name).ok()))
-}
-
 fn table(found: &Found, environment: &Environment) -> String {
     let from = |source: &Source| {
-        let scope = if source.scope == config::Scope::Project { ", project" } else { "" };
+        let scope = Some(source.scope).filter(|scope| *scope == Scope::Project && scope.name() != source.client);
+        let scope = scope.map_or_else(String::new, |scope| format!(", {}", scope.name()));
         format!("{} ({}{scope})", environment.shown(&source.path), source.client)
     };
     let mut text = String::new();
     if found.servers.is_empty() {
         text.push_str("No servers.\n");
     } else {
-        let head = ["NAME", "TRANSPORT", "SERVER", "FROM"].map(str::to_owned);
+        let head = ["NAME", "TRANSPORT", "SERVER", "FROM"];
         let row = |server: &Server| {
             [server.name.clone(), server.transport.name().to_owned(), reached(server), from(&server.source)]
         };
-        text.push_str(&aligned(&[vec![head], found.servers.iter().map(row).collect()].concat()));
+        text.push_str(&aligned(head, found.servers.iter().map(row)));
     }
-    if !found.ignored.is_empty() {
-        let head = ["IGNORED", "FROM", "WHY"].map(str::to_owned);
-        let row = |ignored: &Ignored| {
-            let why = match &ignored.why {
-                Why::Shadowed(by) => format!("shadowed by the one in {}", environment.shown(&by.path)),
-                Why::Setting(note) => format!("taken, but {note}"),
-                why => why.to_string(),
-            };
-            [ignored.entry.clone().unwrap_or_else(|| "(file)".to_owned()), from(&ignored.source), why]
+    let row = |ignored: &&Ignored| {
+        let why = match &ignored.why {
+            Why::Shadowed(by) => format!("shadowed by the one in {}", environment.shown(&by.path)),
+            why => why.to_string(),
         };
-        text.push('\n');
-        text.push_str(&aligned(&[vec![head], found.ignored.iter().map(row).collect()].concat()));
+        [ignored.entry.clone().unwrap_or_else(|| "(file)".to_owned()), from(&ignored.source), why]
+    };
+    let (settings, ignored): (Vec<_>, Vec<_>) =
+        found.ignored.iter().partition(|ignored| matches!(ignored.why, Why::Setting(_)));
+    for (head, rows) in [(["IGNORED", "FROM", "WHY"], ignored), (["WARNING", "FROM", "WHY"], settings)] {
+        if !rows.is_empty() {
+            text.push('\n');
+            text.push_str(&aligned(head, rows.iter().map(row)));
+        }
     }
     text
 }
@@ -87,8 +79,9 @@ fn reached(server: &Server) -> String {
     }
 }
 
-fn aligned<const N: usize>(rows: &[[String; N]]) -> String {
-    let rows: Vec<[String; N]> = rows.iter().map(|row| row.each_ref().map(|cell| clean(cell))).collect();
+fn aligned<const N: usize>(head: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
+    let head = head.map(str::to_owned);
+    let rows: Vec<[String; N]> = [head].into_iter().chain(rows).map(|row| row.map(|cell| clean(&cell))).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: [usize; N] = std::array::from_fn(width);
     let mut text = String::new();
@@ -136,8 +129,8 @@ fn server_json(server: &Server) -> Value {
     }
     told["timeout"] = json!(server.timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)));
     told["protocol"] = json!(server.protocol);
-    told["include"] = json!(server.tools.include);
-    told["exclude"] = json!(server.tools.exclude);
+    told["include"] = json!(server.include);
+    told["exclude"] = json!(server.exclude);
     told
 }
 

@@ -85,9 +85,9 @@ impl Books {
         pending.on_progress.clone()
     }
 
-    /// Nobody waits for the answer any more: the server may stop working on it.
-    pub(super) fn withdraw(&self, id: &Id, sent: bool, reason: &str) {
-        let (Some(_), true, Some(tx)) = (self.settle(id), sent, self.sender()) else { return };
+    /// Nobody waits for the answer any more. A server that has the request may stop working on it, if it is told.
+    pub(super) fn withdraw(&self, id: &Id, tell: bool, reason: &str) {
+        let (Some(_), true, Some(tx)) = (self.settle(id), tell, self.sender()) else { return };
         let params = format!(r#"{{"requestId":{id},"reason":{}}}"#, quoted(reason));
         let cancelled = Message::notification(method::CANCELLED, Some(&params));
         if let Err(mpsc::error::TrySendError::Full(event)) = tx.try_send(Event::Packet(cancelled.into()))

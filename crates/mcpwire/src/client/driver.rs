@@ -7,7 +7,7 @@ use mcpwire_proto::{Id, Kind, Message, Packet, code, meta, method};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use tokio::task::{AbortHandle, JoinError, JoinSet};
+use tokio::task::{self, AbortHandle, JoinError, JoinSet};
 
 use super::books::Books;
 use super::request::Progress;
@@ -17,7 +17,7 @@ use crate::link::Event;
 pub(super) struct Driver {
     pub(super) books: Arc<Books>,
     pub(super) handler: Arc<dyn Handler>,
-    answering: JoinSet<Id>,
+    answering: JoinSet<()>,
     /// The server's requests that are being answered.
     asked: HashMap<Id, AbortHandle>,
 }
@@ -35,7 +35,7 @@ impl Driver {
                     Some(packet) => self.take(packet.message),
                     None => return,
                 },
-                Some(answered) = self.answering.join_next() => self.answered(answered),
+                Some(answered) = self.answering.join_next_with_id() => self.answered(answered),
             }
         }
     }
@@ -87,24 +87,20 @@ impl Driver {
                 method => handler.on_request(method, params).await,
             };
             tell(&books, &id, answer).await;
-            id
         });
         self.asked.insert(key, answering);
     }
 
-    fn answered(&mut self, answered: Result<Id, JoinError>) {
-        let error = match answered {
-            Ok(id) => return drop(self.asked.remove(&id)),
-            Err(error) => error,
+    fn answered(&mut self, answered: Result<(task::Id, ()), JoinError>) {
+        let (task, panicked) = match answered {
+            Ok((task, _)) => (task, false),
+            Err(error) => (error.id(), error.is_panic()),
         };
-        let asked = self.asked.extract_if(|_, answering| answering.id() == error.id()).next();
-        if let (Some((id, _)), true) = (asked, error.is_panic()) {
+        let asked = self.asked.extract_if(|_, answering| answering.id() == task).next();
+        if let (Some((id, _)), true) = (asked, panicked) {
             let books = Arc::clone(&self.books);
             let failed = RpcError::new(code::INTERNAL_ERROR, "the handler failed");
-            self.answering.spawn(async move {
-                tell(&books, &id, Err(failed)).await;
-                id
-            });
+            self.answering.spawn(async move { tell(&books, &id, Err(failed)).await });
         }
     }
 }

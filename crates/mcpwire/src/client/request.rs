@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mcpwire_proto::{Id, Message, Object};
+use mcpwire_proto::{Id, Message, Object, method};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::{Instant, sleep_until};
@@ -127,7 +127,8 @@ pub(super) async fn request(
     let (id, tx) = books.enter(pending)?;
     let params = if options.wants_progress() { with_progress_token(&params, &id) } else { params };
     let message = Message::request(&id, method, Some(&params));
-    let mut owed = Owed { books, id, sent: false, reason: "nobody waits for the answer any more".to_owned() };
+    let mut sent = false;
+    let mut owed = Owed { books, id, tell: false, reason: "nobody waits for the answer any more".to_owned() };
     let mut sending = pin!(async move { tx.send(Event::Packet(message.into())).await.is_ok() });
     let mut deadline = after(limit);
     loop {
@@ -137,9 +138,11 @@ pub(super) async fn request(
                 let answer = answer.unwrap_or_else(|_| Err(Error::closed(None)))?;
                 return Ok(Answer { method: method.to_owned(), message: answer });
             }
-            sent = &mut sending, if !owed.sent => {
-                owed.sent = true;
-                if !sent {
+            taken = &mut sending, if !sent => {
+                sent = true;
+                // The handshake must not be cancelled (2025-11-25, cancellation).
+                owed.tell = method != method::INITIALIZE;
+                if !taken {
                     return Err(Error::closed(books.why().as_deref()));
                 }
             }
@@ -160,13 +163,14 @@ pub(super) async fn request(
 struct Owed<'a> {
     books: &'a Books,
     id: Id,
-    sent: bool,
+    /// The server has the request, and is to be told.
+    tell: bool,
     reason: String,
 }
 
 impl Drop for Owed<'_> {
     fn drop(&mut self) {
-        self.books.withdraw(&self.id, self.sent, &self.reason);
+        self.books.withdraw(&self.id, self.tell, &self.reason);
     }
 }
 

@@ -38,16 +38,24 @@ impl Tap {
                 event = rx.recv() => event,
                 () = events.closed() => return,
             };
-            let Some(event) = event.and_then(|event| self.look(event)) else { return };
-            if events.send(event).await.is_err() {
-                return;
+            let Some(event) = event else { return };
+            self.tell(&event);
+            let event = if self.recover { event } else { finally(event) };
+            match event {
+                Event::Gone(why) if !self.recover => return self.books.close(Some(&why)),
+                // The requests will say so themselves.
+                Event::SessionLost(_) if !self.recover => {}
+                event => {
+                    if events.send(event).await.is_err() {
+                        return;
+                    }
+                }
             }
         }
     }
 
-    /// What the bridge gets of it; `None` if this is the end.
-    fn look(&self, event: Event) -> Option<Event> {
-        match &event {
+    fn tell(&self, event: &Event) {
+        match event {
             Event::Failed { message, failure } if !message.is_request() => {
                 let what = message.method().map_or("an answer", |method| method);
                 self.handler.on_error(&format!("{what} failed: {}", in_words(failure)));
@@ -56,27 +64,20 @@ impl Tap {
             Event::Garbage(rejected) => self.handler.on_error(&rejected.fault.to_string()),
             Event::Packet(_) | Event::Batch(_) | Event::Failed { .. } => {}
         }
-        if self.recover {
-            return Some(event);
-        }
-        match event {
-            Event::Gone(why) => {
-                self.books.close(Some(&why));
-                None
-            }
-            Event::Failed { message, failure } => {
-                let (failed, why) = match &failure {
-                    Failure::Unreachable(why) => (Failed::Unreachable, why),
-                    Failure::Interrupted(why) => (Failed::Interrupted, why),
-                    Failure::SessionLost(why) => (Failed::SessionLost, why),
-                    Failure::Refused(_) => return Some(Event::Failed { message, failure }),
-                };
-                let failure = Failure::Refused(failed.to_object(why).into());
-                Some(Event::Failed { message, failure })
-            }
-            event => Some(event),
-        }
     }
+}
+
+/// A failure that nobody is to make up for.
+fn finally(event: Event) -> Event {
+    let Event::Failed { message, failure } = event else { return event };
+    let (failed, why) = match &failure {
+        Failure::Unreachable(why) => (Failed::Unreachable, why),
+        Failure::Interrupted(why) => (Failed::Interrupted, why),
+        Failure::SessionLost(why) => (Failed::SessionLost, why),
+        Failure::Refused(_) => return Event::Failed { message, failure },
+    };
+    let failure = Failure::Refused(failed.to_object(why).into());
+    Event::Failed { message, failure }
 }
 
 fn in_words(failure: &Failure) -> String {

@@ -8,13 +8,16 @@ use serde_json::{Map, Value as Json};
 use url::Url;
 
 use super::environment::Environment;
-use super::expand::expand;
+use super::expand::{Expanded, expand};
 use super::file::Entry;
 use super::secret::{Secret, Value};
-use super::{Filter, Program, Remote, Server, Source, Transport, outline};
+use super::{Program, Remote, Server, Source, Transport, outline};
 
 /// The longest time that can be meant.
 const LONGEST: f64 = 366.0 * 24.0 * 3600.0 * 1000.0;
+
+/// Who has so many variables that are not set has other worries.
+const ENOUGH_NOTES: usize = 32;
 
 pub(super) enum Outcome {
     Server(Box<Server>),
@@ -32,10 +35,15 @@ pub(super) fn read(entry: &Entry, source: &Source, environment: &Environment) ->
         return (Outcome::Disabled, Vec::new());
     }
     let transport = reader.transport();
-    let server = transport.map(|transport| {
-        let (timeout, protocol, tools) = (reader.timeout(), reader.protocol(), reader.tools());
-        let (name, source, hash) = (entry.name.clone(), source.clone(), entry.hash());
-        Server { name, source, hash, transport, timeout, protocol, tools }
+    let server = transport.map(|transport| Server {
+        name: entry.name.clone(),
+        source: source.clone(),
+        hash: entry.hash(),
+        transport,
+        timeout: reader.timeout(),
+        protocol: reader.protocol(),
+        include: reader.texts(&["include", "includeTools", "enabled_tools", "enabledTools"]),
+        exclude: reader.texts(&["exclude", "excludeTools", "disabled_tools", "disabledTools"]),
     });
     let outcome = match server.filter(|_| reader.faults.is_empty()) {
         Some(server) => Outcome::Server(Box::new(server)),
@@ -64,22 +72,22 @@ impl<'a> Reader<'a> {
         keys.iter().find_map(there)
     }
 
-    fn expand(&mut self, text: &str) -> String {
+    fn expand(&mut self, text: &str) -> Expanded {
         let expanded = expand(text, self.environment);
-        for name in expanded.unset {
+        for name in &expanded.unset {
             let note = format!("${{{name}}} is not set");
-            if !self.notes.contains(&note) {
+            if self.notes.len() < ENOUGH_NOTES && !self.notes.contains(&note) {
                 self.notes.push(note);
             }
         }
-        expanded.text
+        expanded
     }
 
     /// A string that is not empty.
     fn text(&mut self, keys: &[&'static str]) -> Option<String> {
         let (key, value) = self.get(keys)?;
         match value {
-            Json::String(text) => Some(self.expand(text)).filter(|text| !text.is_empty()),
+            Json::String(text) => Some(self.expand(text).text).filter(|text| !text.is_empty()),
             _ => {
                 self.faults.push(format!("\"{key}\" must be a string"));
                 None
@@ -91,7 +99,7 @@ impl<'a> Reader<'a> {
         let Some((key, value)) = self.get(keys) else { return Vec::new() };
         let texts = value.as_array().and_then(|items| items.iter().map(plain).collect::<Option<Vec<_>>>());
         match texts {
-            Some(texts) => texts.iter().map(|text| self.expand(text)).collect(),
+            Some(texts) => texts.iter().map(|text| self.expand(text).text).collect(),
             None => {
                 self.faults.push(format!("\"{key}\" must be an array of strings"));
                 Vec::new()
@@ -107,7 +115,7 @@ impl<'a> Reader<'a> {
         let (_, value) = self.get(&[key])?;
         let flag = match value {
             Json::Bool(flag) => Some(*flag),
-            Json::String(text) => match self.expand(text).to_ascii_lowercase().as_str() {
+            Json::String(text) => match self.expand(text).text.to_ascii_lowercase().as_str() {
                 "true" | "1" => Some(true),
                 "false" | "0" => Some(false),
                 _ => None,
@@ -123,7 +131,7 @@ impl<'a> Reader<'a> {
     fn timeout(&mut self) -> Option<Duration> {
         let (key, value) = self.get(&["timeout", "tool_timeout_sec"])?;
         let number = match value {
-            Json::String(text) => self.expand(text).trim().parse().ok(),
+            Json::String(text) => self.expand(text).text.trim().parse().ok(),
             other => other.as_f64(),
         };
         let unit = if key == "timeout" { 1.0 } else { 1000.0 };
@@ -135,19 +143,13 @@ impl<'a> Reader<'a> {
     }
 
     fn protocol(&mut self) -> Option<&'static str> {
-        let text = self.text(&["protocol"]).filter(|text| text != "auto")?;
+        let (_, value) = self.get(&["protocol"])?;
+        let text = self.expand(value.as_str().unwrap_or_default()).text;
         let known = version::ALL.iter().find(|version| **version == text);
-        if known.is_none() {
+        if known.is_none() && text != "auto" {
             self.notes.push(format!("\"protocol\" must be auto or one of {}", version::ALL.join(", ")));
         }
         known.copied()
-    }
-
-    fn tools(&mut self) -> Filter {
-        Filter {
-            include: self.texts(&["include", "includeTools", "enabled_tools", "enabledTools"]),
-            exclude: self.texts(&["exclude", "excludeTools", "disabled_tools", "disabledTools"]),
-        }
     }
 
     fn transport(&mut self) -> Option<Transport> {
@@ -161,7 +163,7 @@ impl<'a> Reader<'a> {
             self.faults.push(both.to_owned());
         }
         let kind = match self.get(&["type", "transport"]) {
-            Some((_, Json::String(text))) => self.expand(text),
+            Some((_, Json::String(text))) => self.expand(text).text,
             Some((_, other)) => other.to_string(),
             None if command.is_some() || url.is_none() => "stdio".to_owned(),
             None => "http".to_owned(),
@@ -284,11 +286,8 @@ impl<'a> Reader<'a> {
             self.notes.push(format!("{key} {name:?} is left out: commands of a project are not run"));
             return Value::Nothing;
         }
-        if may && !expand(text, self.environment).touched {
-            self.expand(text);
-            return Value::Name(Secret::new(text));
-        }
-        Value::Text(Secret::new(self.expand(text)))
+        let Expanded { text, touched, .. } = self.expand(text);
+        if may && !touched { Value::Name(Secret::new(text)) } else { Value::Text(Secret::new(text)) }
     }
 }
 

@@ -15,37 +15,61 @@ pub(super) struct Expanded {
 /// Puts variables in the place of their names. What is put in is not looked at again.
 pub(super) fn expand(text: &str, environment: &Environment) -> Expanded {
     let mut out = Expanded { text: String::with_capacity(text.len()), touched: false, unset: Vec::new() };
-    let mut rest = text;
+    // Nothing is a reference behind the last brace, and before it every search for one ends.
+    let (mut rest, tail) = text.split_at(text.rfind('}').map_or(0, |last| last + 1));
     while let Some(start) = rest.find("${") {
-        let (before, from) = rest.split_at(start);
-        out.text.push_str(before);
-        let Some(end) = from.find('}') else {
-            rest = from;
-            break;
-        };
-        let (reference, after) = from.split_at(end + 1);
-        let (name, default) = match reference[2..end].split_once(":-") {
-            Some((name, default)) => (name, Some(default)),
-            None => (&reference[2..end], None),
-        };
-        match lookup(name, environment).or_else(|| default.filter(|_| is_name(name)).map(str::to_owned)) {
-            Some(value) => {
+        let (before, from) = rest.split_at(start + 2);
+        out.text.push_str(&before[..start]);
+        match Reference::parse(from).map(|reference| (reference.value(environment), reference)) {
+            Some((Some(value), reference)) => {
                 out.text.push_str(&value);
                 out.touched = true;
-                rest = after;
+                rest = &from[reference.length..];
             }
-            None => {
-                // A name begins anew inside of what was none: `${ ${VAR}`.
+            unknown => {
                 out.text.push_str("${");
-                rest = &from[2..];
-                if is_name(name) || name.contains(':') {
-                    out.unset.push(name.to_owned());
-                }
+                out.unset.extend(unknown.map(|(_, reference)| reference.name.to_owned()));
+                rest = from;
             }
         }
     }
     out.text.push_str(rest);
+    out.text.push_str(tail);
     out
+}
+
+/// What stands behind `${`.
+struct Reference<'a> {
+    name: &'a str,
+    default: Option<&'a str>,
+    /// With the brace at the end.
+    length: usize,
+}
+
+impl<'a> Reference<'a> {
+    /// Takes time in proportion to the name, or to the whole of a reference: texts are no longer than they look.
+    fn parse(text: &'a str) -> Option<Reference<'a>> {
+        let is_part = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b':' | b'.' | b'-');
+        let part = text.bytes().position(|b| !is_part(b)).unwrap_or(text.len());
+        let name = text[..part].split_once(":-").map_or(&text[..part], |(name, _)| name);
+        if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+            return None;
+        }
+        match text[name.len()..].strip_prefix(":-") {
+            Some(default) => {
+                let default = &default[..default.find('}')?];
+                Some(Reference { name, default: Some(default), length: name.len() + 2 + default.len() + 1 })
+            }
+            None if text[name.len()..].starts_with('}') => {
+                Some(Reference { name, default: None, length: name.len() + 1 })
+            }
+            None => None,
+        }
+    }
+
+    fn value(&self, environment: &Environment) -> Option<String> {
+        lookup(self.name, environment).or_else(|| self.default.map(str::to_owned))
+    }
 }
 
 /// Besides plain names those that VS Code and Cursor write.
@@ -53,15 +77,8 @@ fn lookup(name: &str, environment: &Environment) -> Option<String> {
     match name {
         "workspaceFolder" => Some(environment.cwd.to_str()?.to_owned()),
         "userHome" => Some(environment.home.as_ref()?.to_str()?.to_owned()),
-        _ => environment.variable(name.strip_prefix("env:").unwrap_or(name)).filter(|_| is_name(name)),
+        _ => environment.variable(name.strip_prefix("env:").unwrap_or(name)),
     }
-}
-
-fn is_name(name: &str) -> bool {
-    let name = name.strip_prefix("env:").unwrap_or(name);
-    !name.starts_with(|c: char| c.is_ascii_digit())
-        && !name.is_empty()
-        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
 #[cfg(test)]
@@ -105,6 +122,17 @@ mod tests {
         check("${TOKEN", "${TOKEN", &[]);
         check("$TOKEN {TOKEN} ${} ${1X:-a} $${TOKEN}", "$TOKEN {TOKEN} ${} ${1X:-a} $t0p", &[]);
         check("${ ${TOKEN}", "${ t0p", &[]);
+    }
+
+    #[test]
+    fn long_texts_take_no_longer_than_they_look() {
+        for text in
+            ["${".repeat(1 << 20) + "}", "${A:-".repeat(1 << 18), "${A:-".repeat(1 << 18) + "}", "${A".repeat(1 << 18)]
+        {
+            let before = std::time::Instant::now();
+            expand(&text, &environment());
+            assert!(before.elapsed() < std::time::Duration::from_secs(5));
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Files of servers: the shapes in which clients write them, JSON and TOML, taken apart into entries.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -17,10 +18,17 @@ use super::{Scope, jsonc};
 const LARGEST: u64 = 64 << 20;
 
 /// One server as it is written.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub(super) struct Entry {
     pub(super) name: String,
     pub(super) value: Json,
+}
+
+/// Secrets may be written out.
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 impl Entry {
@@ -46,7 +54,9 @@ pub(super) fn read(place: &Place, environment: &Environment) -> Result<Option<Ve
         json_entries(&jsonc::plain(&text), place.part, environment)?
     };
     match entries {
-        None if given => Err(Fault("expected \"mcpServers\", \"servers\" or \"mcp.servers\", came neither".to_owned())),
+        None if given => {
+            Err(Fault("expected \"mcpServers\", \"servers\" or \"mcp.servers\", came none of them".to_owned()))
+        }
         entries => Ok(Some(entries.unwrap_or_default())),
     }
 }

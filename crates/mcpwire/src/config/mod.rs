@@ -45,7 +45,10 @@ pub struct Server {
     pub timeout: Option<Duration>,
     /// The protocol version to speak, if one is laid down.
     pub protocol: Option<&'static str>,
-    pub tools: Filter,
+    /// Patterns of the tools that are offered; all, if there are none. `*` stands for any characters.
+    pub include: Vec<String>,
+    /// Patterns of tools that are not.
+    pub exclude: Vec<String>,
 }
 
 /// How a server is reached.
@@ -89,37 +92,6 @@ impl fmt::Debug for Remote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Remote").field("url", &without_secrets(&self.url)).field("headers", &self.headers).finish()
     }
-}
-
-/// Which of a server's tools are offered. `*` stands for any characters.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Filter {
-    /// Nothing means everything.
-    pub include: Vec<String>,
-    /// Has the last word.
-    pub exclude: Vec<String>,
-}
-
-impl Filter {
-    pub fn takes(&self, tool: &str) -> bool {
-        let among = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, tool));
-        (self.include.is_empty() || among(&self.include)) && !among(&self.exclude)
-    }
-}
-
-/// Whether a name is what a pattern says. Takes time in proportion to both, whatever is in the pattern.
-fn matches(pattern: &str, name: &str) -> bool {
-    let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
-    let Some(mut left) = name.strip_prefix(first) else { return false };
-    let mut pieces: Vec<&str> = rest.split('*').collect();
-    let last = pieces.pop().unwrap_or_default();
-    for piece in pieces {
-        match left.find(piece) {
-            Some(at) => left = &left[at + piece.len()..],
-            None => return false,
-        }
-    }
-    left.ends_with(last)
 }
 
 /// Where a server is configured.
@@ -273,7 +245,11 @@ impl Loader {
                     Ok(entries) => *last = entries,
                     Err(Fault(why)) => {
                         let why = if last.is_some() { Why::Stale(why) } else { Why::Unreadable(why) };
-                        found.ignored.push(Ignored { source: place.source.clone(), entry: None, why });
+                        let ignored = Ignored { source: place.source.clone(), entry: None, why };
+                        // One file can have two places.
+                        if !found.ignored.contains(&ignored) {
+                            found.ignored.push(ignored);
+                        }
                     }
                 }
             }

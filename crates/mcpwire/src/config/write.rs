@@ -12,7 +12,7 @@ use serde_json::ser::PrettyFormatter;
 use serde_json::value::RawValue;
 
 use super::jsonc;
-use crate::atomic;
+use crate::atomic::{self, Lasting};
 
 /// Why a file was left as it is.
 #[derive(Debug, thiserror::Error)]
@@ -38,7 +38,7 @@ pub fn insert_into(path: &Path, at: &[&str], name: &str, entry: &impl Serialize)
         Err(e) if e.kind() == io::ErrorKind::NotFound => String::new(),
         Err(e) => return Err(e.into()),
     };
-    Ok(atomic::write(path, insert(&text, at, name, entry)?.as_bytes())?)
+    Ok(atomic::write(path, insert(&text, at, name, entry)?.as_bytes(), Lasting::Yes)?)
 }
 
 /// Takes a server out of a file. False if it is not there; then the file is not touched.
@@ -49,7 +49,7 @@ pub fn remove_from(path: &Path, at: &[&str], name: &str) -> Result<bool, Error> 
         Err(e) => return Err(e.into()),
     };
     match remove(&text, at, name)? {
-        Some(text) => Ok(atomic::write(path, text.as_bytes()).map(|()| true)?),
+        Some(text) => Ok(atomic::write(path, text.as_bytes(), Lasting::Yes).map(|()| true)?),
         None => Ok(false),
     }
 }

@@ -31,6 +31,8 @@ struct Guest {
     outlet: Outlet<Event>,
     /// Whether it may say more.
     heard: watch::Sender<bool>,
+    /// It is one of the slow.
+    slow: bool,
 }
 
 impl Guests {
@@ -44,7 +46,7 @@ impl Guests {
         self.next += 1;
         let client = Client(self.next);
         let (heard, mut may_speak) = watch::channel(true);
-        self.guests.insert(client, Guest { outlet: Outlet::new(tx), heard });
+        self.guests.insert(client, Guest { outlet: Outlet::new(tx), heard, slow: false });
         task::spawn(async move {
             while let Some(packet) = rx.recv().await {
                 let is_gone = may_speak.wait_for(|may| *may).await.is_err();
@@ -66,7 +68,7 @@ impl Guests {
         if guest.outlet.len() >= MOST_NEWS && !packet.message.is_response() {
             return tracing::debug!(target: "hub", "a client that does not read was not told {}", packet.message);
         }
-        if guest.outlet.len() == 0 {
+        if !std::mem::replace(&mut guest.slow, true) {
             self.slow.push(client);
         }
         guest.outlet.push(Event::Packet(packet));
@@ -82,7 +84,8 @@ impl Guests {
                 gone.push(*client);
             }
             guest.hear();
-            guest.outlet.len() > 0
+            guest.slow = guest.outlet.len() > 0;
+            guest.slow
         });
         gone
     }

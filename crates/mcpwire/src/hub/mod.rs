@@ -6,8 +6,6 @@
 mod guests;
 mod outlet;
 mod servers;
-#[cfg(test)]
-mod tests;
 
 use std::fmt;
 use std::future::{pending, poll_fn};
@@ -80,14 +78,20 @@ impl fmt::Debug for Spec {
 
 /// Is told what a server has to offer whenever it has told: the name, the hash, the catalogue.
 pub type OnCatalogue = Arc<dyn Fn(&str, &str, &Catalogue) + Send + Sync>;
-/// Is told of each answered request: the server, how long it took, whether it went well.
-pub type OnAnswer = Arc<dyn Fn(&str, Duration, bool) + Send + Sync>;
 
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Options {
     pub config: machine::Config,
+    /// Called by the loop: what takes its time belongs into a task.
     pub on_catalogue: Option<OnCatalogue>,
-    pub on_answer: Option<OnAnswer>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        let info = concat!(r#"{"name":"mcpwire","version":""#, env!("CARGO_PKG_VERSION"), r#""}"#).to_owned();
+        let config = machine::Config { seed: fastrand::u64(..), info, ..machine::Config::default() };
+        Options { config, on_catalogue: None }
+    }
 }
 
 impl fmt::Debug for Options {
@@ -289,13 +293,10 @@ impl Running {
             Effect::Open(server) => self.servers.open(server),
             Effect::Close(server) => self.servers.remove(server),
             Effect::Told(server, catalogue) => {
-                if let (Some(told), Some(spec)) = (&self.options.on_catalogue, self.servers.spec(server)) {
+                let Some(spec) = self.servers.spec(server) else { return };
+                spec.health.set_tools(catalogue.tools.len());
+                if let Some(told) = &self.options.on_catalogue {
                     told(&spec.name, &spec.hash, &catalogue);
-                }
-            }
-            Effect::Answered(server, took, well) => {
-                if let (Some(told), Some(spec)) = (&self.options.on_answer, self.servers.spec(server)) {
-                    told(&spec.name, took, well);
                 }
             }
         }
@@ -308,3 +309,7 @@ async fn until(alarm: Option<Instant>) {
         None => pending().await,
     }
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../../docs/hub.md")]
+struct Documented;

@@ -13,7 +13,6 @@ use super::outlet::Outlet;
 use crate::bridge::{self, Upstreams};
 use crate::link::{Event, Link, Port};
 
-/// How many servers are looked at before the first of them is looked at again.
 pub(super) struct Servers {
     servers: Vec<Running>,
     bridges: JoinSet<()>,

@@ -11,6 +11,7 @@ mod docs;
 mod doctor;
 mod eras;
 mod folder;
+mod hub;
 mod install;
 mod quic;
 mod reference;

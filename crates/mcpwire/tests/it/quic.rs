@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::SocketAddr;
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,11 +12,14 @@ use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::Command;
 
+use crate::support::proc::children;
 use crate::support::process::Mcpwire;
 use crate::support::reach::{MCPWIRE, quic_address};
 use crate::support::scratch::Scratch;
-use crate::support::within;
+use crate::support::{runs, until, within};
 
 /// `expose --quic` in front of the reference server.
 async fn front(certs: &str, at: &str) -> (Mcpwire, SocketAddr) {
@@ -223,4 +227,31 @@ async fn a_plugin_without_its_orchestrator_says_so_and_its_manifest_needs_none()
     ]);
     assert_eq!(plugin.wait().await.code(), Some(1));
     assert!(plugin.stderr().contains("cannot register with the orchestrator"), "{}", plugin.stderr());
+}
+
+/// A killed orchestrator has told nobody anything.
+#[tokio::test]
+async fn a_plugin_does_not_outlive_the_orchestrator_that_started_it() {
+    let scratch = Scratch::new();
+    let certs = scratch.file("certs");
+    let mut parent = Command::new("sh")
+        .args(["-c", "\"$@\" & wait", "sh", MCPWIRE, "expose", "--plugin", "--certs-dir", &certs])
+        .args(["--", MCPWIRE, "reference", "--stdio"])
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .expect("a shell");
+    let mut said = BufReader::new(parent.stderr.take().expect("stderr is piped")).lines();
+    let mut ready = None;
+    while ready.is_none() {
+        let line = within("READY", said.next_line()).await.expect("text").expect("it goes on");
+        ready = line.strip_prefix("READY ").map(|at| at.parse::<SocketAddr>().expect("an IP address and a port"));
+    }
+    let plugin = children(parent.id().expect("it runs"))[0];
+    // Boot, which starts the server behind it.
+    Mcpwire::start(&["certs", "make", "orchestrator", "--certs-dir", &certs]).wait().await;
+    send(&certs, ready.expect("an address"), b"\x00\x00\x00\x05\x0a\x01s\x5a\x00").await;
+    let server = children(plugin)[0];
+    within("the parent to end", async { parent.kill().await.expect("it runs") }).await;
+    until("the plugin and its server to end", || ![plugin, server].into_iter().any(runs)).await;
 }

@@ -79,7 +79,6 @@ impl Rig {
                 Effect::Open(server) => self.opened.push(server),
                 Effect::Close(server) => self.closed.push(server),
                 Effect::Told(server, _) => self.told.push(server),
-                Effect::Answered(..) => {}
             }
         }
     }

@@ -71,8 +71,7 @@ impl AskArgs {
     fn run(&self, work: impl AsyncFnOnce(&Session) -> Result<ExitCode>) -> Result<ExitCode> {
         // What goes wrong is told once, at the end.
         log::init_at(&self.log, LevelFilter::OFF);
-        let target = self.target.target()?;
-        let bridge = self.target.config(&target)?;
+        let (target, bridge) = self.target.open()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
         let outcome = runtime.block_on(async {
             let mut stop = shutdown::requested().context("cannot watch for signals")?;

@@ -47,8 +47,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args) -> Result<ExitCode> {
     log::init_at(&args.log, LevelFilter::OFF);
-    let target = args.target.target()?;
-    let config = args.target.config(&target)?;
+    let (target, config) = args.target.open()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
     let report = runtime.block_on(async {
         let stop = shutdown::requested().context("cannot watch for signals")?;

@@ -19,6 +19,8 @@ const SILENT: Duration = Duration::from_secs(4);
 /// So many packets in a row are not merely acknowledgements of ours.
 const UNANSWERED: u64 = 4;
 const LOOK: Duration = Duration::from_millis(500);
+/// QUIC's errors from here on are alerts of TLS.
+const CRYPTO_ERROR: u64 = 0x100;
 /// How long our farewell may take.
 const FAREWELL: Duration = Duration::from_millis(500);
 
@@ -160,7 +162,23 @@ pub(super) fn lost(error: &ConnectionError) -> String {
         ConnectionError::LocallyClosed => "the connection was given up: it had fallen silent".to_owned(),
         ConnectionError::ApplicationClosed(_) => "it closed the connection".to_owned(),
         ConnectionError::Reset => "it does not know the connection any more".to_owned(),
+        ConnectionError::ConnectionClosed(close) => match alert(u64::from(close.error_code)) {
+            Some(why) => format!("{why} ({error})"),
+            None => error.to_string(),
+        },
         other => other.to_string(),
+    }
+}
+
+/// What a server means that refuses the handshake with an alert of TLS, of which QUIC tells the number.
+fn alert(code: u64) -> Option<&'static str> {
+    match code.checked_sub(CRYPTO_ERROR)? {
+        // bad_certificate, unsupported_certificate, certificate_unknown, unknown_ca, decrypt_error
+        42 | 43 | 46 | 48 | 51 => Some("it does not take our certificate; is it of another authority?"),
+        44 | 45 => Some("our certificate is not valid any more"),
+        116 => Some("it wants a certificate"),
+        120 => Some("it does not speak this protocol"),
+        _ => None,
     }
 }
 

@@ -78,9 +78,13 @@ async fn what_the_server_has_not_declared_is_not_asked_for() {
 
 #[tokio::test]
 async fn the_typed_methods_work_with_servers_of_both_eras() {
-    for eras in [Eras::Session, Eras::Stateless, Eras::Both] {
+    let both = [true, false].into_iter();
+    for (eras, recover) in
+        both.flat_map(|recover| [Eras::Session, Eras::Stateless, Eras::Both].map(|eras| (eras, recover)))
+    {
         let (_, reach) = in_memory(Settings { eras, page_size: 3, ..Settings::default() });
-        let client = within("the handshake", Client::connect(reach, Options::default())).await.unwrap();
+        let client =
+            within("the handshake", Client::connect(reach, Options { recover, ..Options::default() })).await.unwrap();
         let tools = client.list_tools().await.unwrap();
         assert!(tools.len() > 10 && tools.iter().any(|tool| tool.name == "echo"), "{eras:?}");
         let echo = client.call_tool("echo", json!({"message": "hé"}), RequestOptions::default()).await.unwrap();

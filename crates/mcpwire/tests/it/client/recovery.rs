@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use mcpwire::client::{Client, Options, RequestOptions};
 use mcpwire::reference::Settings;
+use mcpwire::transport::child;
 use serde_json::json;
 
-use super::{Ear, Program, fail_fast, in_memory};
+use super::{Ear, Program, fail_fast, in_memory, reach_by, shell};
 use crate::support::proc::kill;
-use crate::support::{runs, until, within};
+use crate::support::script::Script;
+use crate::support::{reach, runs, until, within};
 
 #[tokio::test]
 async fn a_program_that_dies_is_started_again_and_the_client_goes_on() {
@@ -50,6 +52,38 @@ async fn a_program_that_dies_in_the_handshake_is_an_error_at_once() {
 }
 
 #[tokio::test]
+async fn a_program_that_dies_in_every_handshake_is_given_up() {
+    let reach = reach_by(|| child::connect(shell("read -r line; exit 7", &[])));
+    let error = within("the error", Client::connect(reach, Options::default())).await.unwrap_err();
+    assert!(error.to_string().contains("it exited with code 7"), "{error}");
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_recover_opens_no_second_session() {
+    let ear = Arc::new(Ear::default());
+    let mut server = Script::start().await;
+    let url = server.url();
+    let serve = async {
+        server.expect("initialize").await.initialized("s1").await;
+        server.expect("notifications/initialized").await.accept().await;
+        server.expect("GET").await.stream().await.end().await;
+        server.expect("GET").await.refuse(404, "no such session").await;
+        ear.hears("error: ").await;
+        server.expect("ping").await.refuse(404, "no such session").await;
+    };
+    let ask = async {
+        let client = Client::connect(reach_by(move || reach::http(&url)), fail_fast(&ear)).await.unwrap();
+        ear.hears("error: ").await;
+        let error = client.ping().await.unwrap_err();
+        assert_eq!(error.to_string(), "HTTP 404: no such session");
+        client
+    };
+    let (client, ()) = tokio::join!(ask, serve);
+    server.assert_idle();
+    assert!(client.connected());
+}
+
+#[tokio::test]
 async fn a_program_that_never_answers_the_handshake_is_given_up_and_ended() {
     let mut program = Program::new();
     let options = Options { name: "mute".into(), connect_timeout: Duration::from_millis(300), ..Options::default() };
@@ -60,6 +94,8 @@ async fn a_program_that_never_answers_the_handshake_is_given_up_and_ended() {
     assert_eq!(client.unwrap_err().to_string(), "Connection to MCP server \"mute\" timed out after 300ms");
     assert_eq!(initialize["method"], "initialize");
     assert!(!runs(program.pid()), "connect waits for the end of what it has started");
+    let more = tokio::time::timeout(Duration::from_millis(50), program.hear()).await;
+    assert!(more.is_err(), "a handshake is not cancelled: {more:?}");
 }
 
 #[tokio::test]

@@ -16,9 +16,14 @@ pub const MCPWIRE: &str = env!("CARGO_BIN_EXE_mcpwire");
 
 /// The binary with these arguments, on its stdin and stdout.
 pub fn stdio(args: &[String]) -> (Link, JoinHandle<()>) {
+    program(MCPWIRE, args)
+}
+
+/// A program, on its stdin and stdout.
+pub fn program(program: &str, args: &[String]) -> (Link, JoinHandle<()>) {
     child::connect(child::Options {
         name: "mcpwire".into(),
-        program: MCPWIRE.into(),
+        program: program.into(),
         args: args.iter().map(Into::into).collect(),
         env: Vec::new(),
         cwd: None,

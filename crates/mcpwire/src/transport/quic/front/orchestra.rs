@@ -50,7 +50,7 @@ pub(super) async fn serve(connection: Connection, service: Service) {
 /// A client and its session.
 #[derive(Debug)]
 pub(super) struct Client {
-    service: Service,
+    pub(super) service: Service,
     session: Mutex<Session>,
     pub(super) streams: Streams,
 }
@@ -99,7 +99,7 @@ async fn answer(client: Arc<Client>, mut output: SendStream, mut input: RecvStre
         }
     };
     let response = match request {
-        Some(Request::StreamStart(start)) => return stream::serve(&client, output, request_id, start).await,
+        Some(Request::StreamStart(start)) => return stream::serve(&client, output, input, request_id, start).await,
         Some(Request::StreamCancel(cancel)) => return client.streams.cancel(&cancel.stream_id),
         request => tokio::select! {
             response = dispatch(&client, request) => response,

@@ -1,17 +1,19 @@
 //! Calls whose answer comes in pieces: the target's progress as it happens, then the result.
 
 use std::collections::HashMap;
+use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mcpwire_proto::{Message, method};
-use quinn::SendStream;
+use quinn::{RecvStream, SendStream};
 use tokio::sync::Notify;
 
 use super::answers::{call_params, refused};
 use super::caller::{Failed, Step};
 use super::content::ToolResult;
 use super::orchestra::{Client, finish, write};
-use crate::transport::quic::proto::{Response, StreamChunk, StreamEnd, StreamStart, Struct};
+use crate::transport::quic::frame::{self, Budget};
+use crate::transport::quic::proto::{PluginRequest, Request, Response, StreamChunk, StreamEnd, StreamStart, Struct};
 use crate::transport::quic::{PROGRESS_TYPE, RESULT_TYPE, TEXT_TYPE};
 
 /// The longest piece of a result's text.
@@ -47,19 +49,41 @@ impl Streams {
     }
 }
 
-pub(super) async fn serve(client: &Client, output: SendStream, request_id: String, start: StreamStart) {
+/// Answers in pieces. The call can be cancelled on any stream of the connection; Orchestra's own clients do it on `input`.
+pub(super) async fn serve(
+    client: &Client,
+    output: SendStream,
+    mut input: RecvStream,
+    request_id: String,
+    start: StreamStart,
+) {
     let cancel = client.streams.open(&start.stream_id);
     let stream_id = start.stream_id.clone();
     let mut pieces = Pieces { output, request_id, stream_id: stream_id.clone(), sent: 0 };
     let end = tokio::select! {
         end = call(client, start, &mut pieces) => end,
-        () = cancel.notified() => failed("cancelled", "the call was cancelled".to_owned()),
+        () = cancel.notified() => cancelled(),
+        () = asked_to_stop(&mut input, &client.service.budget) => cancelled(),
     };
     client.streams.close(&stream_id, &cancel);
     let end = StreamEnd { stream_id, total_chunks: pieces.sent, ..end };
     if write(&mut pieces.output, pieces.request_id, Response::StreamEnd(end)).await {
         finish(&mut pieces.output).await;
     }
+}
+
+/// Completes when the caller cancels on the stream of its call; what else it says there means nothing.
+async fn asked_to_stop(input: &mut RecvStream, budget: &Budget) {
+    while let Ok(PluginRequest { request, .. }) = frame::read(input, budget).await {
+        if let Some(Request::StreamCancel(_)) = request {
+            return;
+        }
+    }
+    pending().await
+}
+
+fn cancelled() -> StreamEnd {
+    failed("cancelled", "the call was cancelled".to_owned())
 }
 
 /// Where the pieces go.

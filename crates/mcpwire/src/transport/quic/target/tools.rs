@@ -16,6 +16,9 @@ use crate::transport::quic::proto::{
 };
 use crate::transport::quic::{CALLER, MCP_RESULT, PROGRESS_TYPE, RESULT_TYPE, TEXT_TYPE, uuid, value};
 
+/// The code of an error that says that nothing was called.
+const NO_SUCH_TOOL: &str = "tool_not_found";
+
 #[derive(Deserialize)]
 struct Params {
     #[serde(default)]
@@ -30,20 +33,27 @@ pub(super) async fn call(orchestrator: &Orchestrator, id: &Id, message: &Message
         return Err(Refusal::missing("name").into());
     }
     let arguments = arguments.map(value::to_struct).transpose()?;
-    if let Some(token) = meta::progress_token(message)
-        && orchestrator.may_stream(&name)
-        && let Some(result) = in_pieces(orchestrator, id, &name, arguments.clone(), &token).await?
+    let token = meta::progress_token(message);
+    let streams = orchestrator.may_stream(&name);
+    if token.is_some()
+        && streams
+        && let Some(result) = in_pieces(orchestrator, id, &name, arguments.clone(), token.as_ref()).await?
     {
         return Ok(result);
     }
     let request = Request::ToolCall(ToolRequest {
-        tool_name: name,
-        arguments,
+        tool_name: name.clone(),
+        arguments: arguments.clone(),
         caller_plugin: CALLER.to_owned(),
         session_id: orchestrator.session.clone(),
         ..Default::default()
     });
     match orchestrator.call("tc", id, request).await.map_err(no_answer("tool_call"))? {
+        // A plugin has tools that answer in pieces and in no other way.
+        Response::ToolCall(response) if response.error_code == NO_SUCH_TOOL && token.is_none() && streams => {
+            let pieces = in_pieces(orchestrator, id, &name, arguments, None).await?;
+            Ok(pieces.unwrap_or_else(|| result(response)))
+        }
         Response::ToolCall(response) => Ok(result(response)),
         other => Err(unexpected("tool_call", other).into()),
     }
@@ -99,7 +109,7 @@ async fn in_pieces(
     id: &Id,
     tool: &str,
     arguments: Option<Struct>,
-    token: &Id,
+    token: Option<&Id>,
 ) -> Result<Option<String>, Stop> {
     let stream_id = uuid();
     let request = Request::StreamStart(StreamStart {
@@ -135,7 +145,7 @@ impl Drop for Cancel<'_> {
 struct Pieces<'a> {
     orchestrator: &'a Orchestrator,
     id: &'a Id,
-    token: &'a Id,
+    token: Option<&'a Id>,
     count: u64,
     text: Vec<u8>,
     /// A result of MCP, as it was.
@@ -182,16 +192,18 @@ impl Pieces<'_> {
         Ok(())
     }
 
+    /// Tells of progress, if the client wants to hear of it.
     async fn tell(&self, mut progress: Map<String, Value>) {
+        let Some(token) = self.token else { return };
         progress.insert("progressToken".to_owned(), json!(0));
         let message = Message::notification(method::PROGRESS, Some(&Value::Object(progress).to_string()));
         // Tokens are kept as they were written.
-        let message = meta::with_progress_token(&message, self.token);
+        let message = meta::with_progress_token(&message, token);
         self.orchestrator.tell(Lane::Request(self.id.clone()), message).await;
     }
 
     fn end(&mut self, end: StreamEnd, tool: &str) -> Option<String> {
-        if !end.success && end.error_code == "tool_not_found" && self.count == 0 {
+        if !end.success && end.error_code == NO_SUCH_TOOL && self.count == 0 {
             self.orchestrator.does_not_stream(tool);
             return None;
         }

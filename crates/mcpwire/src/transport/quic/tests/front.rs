@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 
 use super::peers::{Front, address, read, shutdown, text, within};
+use crate::transport::quic::frame;
 use crate::transport::quic::proto::{
-    BootRequest, HealthRequest, ListPromptsRequest, ListToolsRequest, PluginManifest, PromptGetRequest, Request,
-    Response, ShutdownRequest, StorageDeleteRequest, StorageListRequest, StorageReadRequest, StorageWriteRequest,
-    StreamCancel, StreamStart, Struct, Subscribe, ToolRequest, ToolResponse,
+    BootRequest, HealthRequest, ListPromptsRequest, ListToolsRequest, PluginManifest, PluginRequest, PromptGetRequest,
+    Request, Response, ShutdownRequest, StorageDeleteRequest, StorageListRequest, StorageReadRequest,
+    StorageWriteRequest, StreamCancel, StreamStart, Struct, Subscribe, ToolRequest, ToolResponse,
 };
 use crate::transport::quic::{FrontOptions, Manifest, register, value};
 
@@ -162,6 +163,23 @@ async fn a_call_in_pieces_can_be_cancelled_and_an_unknown_one_ends_at_once() {
     let mut slow = caller.start(start("s", "slow", json!({"ms": 600_000}))).await;
     running(&caller, 2).await;
     caller.start(Request::StreamCancel(StreamCancel { stream_id: "s".into() })).await;
+    assert!(matches!(read(&mut slow).await, Response::StreamEnd(end) if end.error_code == "cancelled"));
+    running(&caller, 1).await;
+}
+
+/// As Orchestra's own clients do it.
+#[tokio::test]
+async fn a_call_in_pieces_can_be_cancelled_on_its_own_stream() {
+    let front = Front::start(false);
+    let caller = front.caller().await;
+    let frame = |request| {
+        let request = PluginRequest { request_id: "id".into(), request: Some(request) };
+        frame::encode(&request).unwrap()
+    };
+    let (mut output, mut slow) = caller.connection.open_bi().await.unwrap();
+    output.write_all(&frame(start("s", "slow", json!({"ms": 600_000})))).await.unwrap();
+    running(&caller, 2).await;
+    output.write_all(&frame(Request::StreamCancel(StreamCancel { stream_id: "s".into() }))).await.unwrap();
     assert!(matches!(read(&mut slow).await, Response::StreamEnd(end) if end.error_code == "cancelled"));
     running(&caller, 1).await;
 }

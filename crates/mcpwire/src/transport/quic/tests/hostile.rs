@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::front::tool;
 use super::peers::{Caller, Client, Folder, Front, Orchestrator, loopback, read, refused, text, within};
+use crate::transport::quic::dial::lost;
 use crate::transport::quic::frame::{self, LONGEST};
 use crate::transport::quic::proto::{ListToolsRequest, PluginRequest, Request, Response, ToolResponse};
 use crate::transport::quic::{ORCHESTRA_ALPN, certs::Identity, tls};
@@ -16,14 +17,15 @@ use crate::transport::quic::{ORCHESTRA_ALPN, certs::Identity, tls};
 async fn try_call(front: &Front, config: quinn::ClientConfig, host: &str) -> Result<String, String> {
     let endpoint = Endpoint::client(loopback()).unwrap();
     let connecting = endpoint.connect_with(config, front.at, host).unwrap();
-    let connection = within("a handshake", connecting).await.map_err(|error| error.to_string())?;
+    let connection = within("a handshake", connecting).await.map_err(|error| lost(&error))?;
     let request = PluginRequest { request_id: "x".into(), request: Some(tool("echo", json!({"message": "in"}))) };
     // A client learns only after its own handshake that the server does not want its certificate.
     let exchange = async {
-        let (mut output, mut input) = connection.open_bi().await.map_err(|error| error.to_string())?;
+        let (mut output, mut input) = connection.open_bi().await.map_err(|error| lost(&error))?;
         let _ = output.write_all(&frame::encode(&request).unwrap()).await;
         let _ = output.finish();
-        let answer = frame::read(&mut input, &super::peers::budget()).await.map_err(|error| error.to_string())?;
+        let answer = frame::read(&mut input, &super::peers::budget()).await;
+        let answer = answer.map_err(|error| connection.close_reason().map_or(error.to_string(), |why| lost(&why)))?;
         let crate::transport::quic::proto::PluginResponse { response, .. } = answer;
         Ok(text(response.unwrap()))
     };
@@ -53,15 +55,19 @@ async fn only_certificates_of_our_authority_come_in() {
     }
     let foreign_folder = Folder::new();
     let foreign = foreign_folder.certs().identity("test-client").unwrap();
-    // It does not trust us.
-    try_call(&front, config(&foreign, ORCHESTRA_ALPN), "localhost").await.unwrap_err();
-    // It does, and we do not trust it.
+    // It trusts us, and we do not trust it.
     let disguised = Identity { authority: ours.authority.clone(), ..foreign.clone() };
-    try_call(&front, config(&disguised, ORCHESTRA_ALPN), "localhost").await.unwrap_err();
-    try_call(&front, anonymous(&ours), "localhost").await.unwrap_err();
-    try_call(&front, config(&ours, ORCHESTRA_ALPN), "elsewhere").await.unwrap_err();
-    let wrong = try_call(&front, config(&ours, b"h3"), "localhost").await.unwrap_err();
-    assert!(wrong.contains("peer doesn't support any known protocol") || wrong.contains("120"), "{wrong}");
+    for (config, host, why) in [
+        // It does not trust us.
+        (config(&foreign, ORCHESTRA_ALPN), "localhost", "invalid peer certificate"),
+        (config(&disguised, ORCHESTRA_ALPN), "localhost", "it does not take our certificate"),
+        (anonymous(&ours), "localhost", "it wants a certificate"),
+        (config(&ours, ORCHESTRA_ALPN), "elsewhere", "invalid peer certificate"),
+        (config(&ours, b"h3"), "localhost", "it does not speak this protocol"),
+    ] {
+        let said = try_call(&front, config, host).await.unwrap_err();
+        assert!(said.contains(why), "{said}");
+    }
     assert_eq!(try_call(&front, config(&ours, ORCHESTRA_ALPN), "localhost").await.unwrap(), "in");
 }
 

@@ -259,6 +259,30 @@ async fn pieces_of_an_answer_are_told_as_progress() {
     assert_eq!(count(|request| matches!(request, Request::StreamStart(_))), 2);
 }
 
+/// A streaming tool of a plugin of Orchestra is not found by a plain call.
+#[tokio::test]
+async fn a_tool_that_answers_only_in_pieces_is_found() {
+    let only_pieces = |request: PluginRequest| match &request.request {
+        Some(Request::ToolCall(call)) if call.tool_name != "text" => {
+            vec![refused("tool_not_found", &format!("tool {:?} not found", call.tool_name))]
+        }
+        _ => streaming(request),
+    };
+    let folder = Folder::new();
+    let orchestrator = Orchestrator::start(&folder, loopback(), Arc::new(only_pieces));
+    let mut client = Client::new(&folder, orchestrator.at);
+    client.open().await;
+    let counted = call(&mut client, "count", json!({})).await;
+    assert_eq!(counted, json!({"content": [{"type": "text", "text": "one two"}]}));
+    for _ in 0..2 {
+        let unknown = call(&mut client, "none", json!({})).await;
+        assert_eq!(unknown, json!({"content": [{"type": "text", "text": "tool \"none\" not found"}], "isError": true}));
+    }
+    let seen = orchestrator.seen.lock().unwrap();
+    let streams = seen.iter().filter(|seen| matches!(seen.request, Some(Request::StreamStart(_))));
+    assert_eq!(streams.count(), 2, "what has no pieces is asked for them once");
+}
+
 #[tokio::test]
 async fn a_result_of_mcp_comes_back_as_it_was() {
     let whole = r#"{"content":[{"type":"image","data":"AA==","mimeType":"image/png"}],"structuredContent":{"n":1.10}}"#;

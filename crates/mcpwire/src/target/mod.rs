@@ -1,5 +1,7 @@
 //! Targets: anything that speaks MCP as a server, with all it takes to open a link to it.
 
+mod later;
+
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,6 +13,7 @@ use mcpwire_proto::session::legacy;
 use tokio::task::JoinHandle;
 use url::Url;
 
+pub use self::later::Later;
 use crate::bridge::Reach;
 use crate::folder::Folder;
 use crate::link::Link;
@@ -23,10 +26,15 @@ use crate::transport::{quic, unix};
 pub enum Target {
     Http(Box<client::Options>),
     Child(child::Options),
-    Unix { path: PathBuf, max_message: usize },
+    Unix {
+        path: PathBuf,
+        max_message: usize,
+    },
     Folder(Folder),
     Orchestra(quic::TargetOptions),
     QuicMcp(quic::TargetOptions),
+    /// One of the above that takes time to find out.
+    Later(Later),
 }
 
 impl Target {
@@ -71,6 +79,7 @@ impl Target {
             Target::Unix { path, max_message } => unix::connect(path.clone(), *max_message),
             Target::Orchestra(options) => quic::connect(options.clone())?,
             Target::QuicMcp(options) => quic::connect_mcp(options.clone())?,
+            Target::Later(later) => later.open(),
         })
     }
 
@@ -80,7 +89,11 @@ impl Target {
         getrandom::fill(&mut key).context("cannot get random bytes")?;
         let relay = legacy::Config { seed: fastrand::u64(..), ..legacy::Config::default() };
         // The streams of HTTP and QUIC tell by themselves which call a message belongs to.
-        let sorted = matches!(self, Target::Http(_) | Target::Orchestra(_) | Target::QuicMcp(_));
+        let sorted = match self {
+            Target::Http(_) | Target::Orchestra(_) | Target::QuicMcp(_) => true,
+            Target::Child(_) | Target::Unix { .. } | Target::Folder(_) => false,
+            Target::Later(later) => later.sorted,
+        };
         Ok(Config { relay, sorted, key: Key(key), ..Config::default() })
     }
 
@@ -92,6 +105,7 @@ impl Target {
             Target::Child(options) => options.name.clone(),
             Target::Folder(_) => "folder".to_owned(),
             Target::Orchestra(options) | Target::QuicMcp(options) => options.address.host.clone(),
+            Target::Later(later) => later.name.clone(),
         }
     }
 }
@@ -112,6 +126,7 @@ impl fmt::Display for Target {
             Target::Folder(_) => f.write_str("the folder"),
             Target::Orchestra(options) => write!(f, "quic://{}", options.address),
             Target::QuicMcp(options) => write!(f, "quic+mcp://{}", options.address),
+            Target::Later(later) => f.write_str(&later.name),
         }
     }
 }
