@@ -170,9 +170,9 @@ mod tests {
     use super::*;
 
     fn filled(arguments: &[&str], schema: &Value) -> Result<String, String> {
-        let arguments: Result<Vec<Argument>, String> = arguments.iter().map(|text| argument(text)).collect();
+        let arguments = arguments.iter().map(|text| argument(text)).collect::<Result<Vec<Argument>, String>>()?;
         let mut object = Object::new();
-        fill(&mut object, &arguments?, schema)?;
+        fill(&mut object, &arguments, schema)?;
         Ok(object.to_string())
     }
 

@@ -102,6 +102,7 @@ fn transport(target: &Target) -> &'static str {
         Target::Folder(_) => "folder",
         Target::Orchestra(_) => "orchestra (quic)",
         Target::QuicMcp(_) => "quic",
+        Target::Later(_) => "told when it is opened",
     }
 }
 

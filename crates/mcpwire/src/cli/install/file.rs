@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::atomic;
+use crate::atomic::{self, Lasting};
 
 /// No client's settings are larger; what is larger is something else.
 const LIMIT: u64 = 64 << 20;
@@ -69,7 +69,7 @@ impl Settings {
         let folder_mode = if self.mode & 0o004 == 0 { 0o700 } else { 0o755 };
         let folder = self.path.parent().unwrap_or(Path::new("/"));
         fs::DirBuilder::new().recursive(true).mode(folder_mode).create(folder)?;
-        atomic::write(&self.path, text.as_bytes())?;
+        atomic::write(&self.path, text.as_bytes(), Lasting::Yes)?;
         fs::set_permissions(&self.path, Permissions::from_mode(self.mode))
     }
 
