@@ -100,15 +100,13 @@ async fn programs_that_fail_are_understood() {
 #[tokio::test]
 async fn junk_on_stdout_and_a_slow_end_are_warnings() {
     let serve = format!("echo starting up; echo 'ready!'; exec {BINARY} reference --stdio");
-    let report = shell(&serve).await;
-    assert_eq!(report["status"], "pass", "{report:#}");
-    assert!(finding(&report, "junk-on-stdout").unwrap()["text"].as_str().unwrap().contains("2 lines"));
     let lsp = r#"printf 'Content-Length: 2\r\n\r\n{}'; sleep 100"#;
-    assert!(
-        finding(&shell(lsp).await, "junk-on-stdout").unwrap()["advice"].as_str().unwrap().contains("language servers")
-    );
     let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2099-01-01","capabilities":{},"serverInfo":{"name":"x","version":"1"}}}"#;
-    let report = shell(&format!("read line; echo '{answer}'; sleep 100")).await;
+    let answer = format!("read line; echo '{answer}'; sleep 100");
+    let (served, framed, report) = tokio::join!(shell(&serve), shell(lsp), shell(&answer));
+    assert_eq!(served["status"], "pass", "{served:#}");
+    assert!(finding(&served, "junk-on-stdout").unwrap()["text"].as_str().unwrap().contains("2 lines"));
+    assert!(finding(&framed, "junk-on-stdout").unwrap()["advice"].as_str().unwrap().contains("language servers"));
     for warning in ["does-not-end", "unknown-version"] {
         assert!(finding(&report, warning).is_some_and(|found| found["level"] == "warning"), "{warning}: {report:#}");
     }

@@ -189,8 +189,9 @@ fn a_file_that_is_not_understood_is_left_alone() {
     assert_eq!(home.names(".cursor"), ["mcp.json"]);
     assert!(home.refused("install windsurf --scope project https://a.example").contains("--scope user"));
     assert!(home.refused("install cursor https://a.example --name a/b").contains("--name"));
+    assert!(home.refused("install cursor docs --name docs").contains("its own target"));
     assert_eq!(home.run("install cursor").status.code(), Some(2));
-    assert_eq!(home.run("install cursor nonsense").status.code(), Some(2));
+    assert_eq!(home.run("install cursor ftp://x").status.code(), Some(2));
 }
 
 #[test]

@@ -165,6 +165,11 @@ impl Handler for Shell {
 /// `call`, `read` and `prompt` take arguments behind TARGET, and COMMAND behind those. If the target is given in another way,
 /// there is no argument TARGET.
 pub(super) fn arranged(command: Command, argv: &[OsString]) -> Command {
+    // Most of those who start us have no use for this: they connect.
+    let concerned = ["call", "read", "prompt", "help"];
+    if argv.get(1).is_some_and(|verb| !concerned.iter().any(|concerned| verb == concerned)) {
+        return command;
+    }
     let elsewhere =
         |arg: &OsString| arg == "--" || arg == "--mcp-hub" || arg.to_string_lossy().starts_with("--orchestrator-addr");
     let elsewhere = argv.iter().any(elsewhere);

@@ -53,7 +53,7 @@ pub(in crate::cli) fn run(args: &Args) -> Result<ExitCode> {
             });
             print(&format!("{told}\n"))?;
         } else {
-            print(&format!("least {}, half {}, most {}\n", shown(least), shown(middle), shown(most)))?;
+            print(&format!("least {}, median {}, most {}\n", shown(least), shown(middle), shown(most)))?;
         }
         Ok(ExitCode::SUCCESS)
     })

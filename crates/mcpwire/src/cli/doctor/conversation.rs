@@ -51,7 +51,7 @@ pub(super) async fn examine(target: Target, config: Config, opened: Opened, pati
     let pings = if session.is_some() { ping(&client, report).await } else { Vec::new() };
     let mut speed = format!("opens in {}, lists in {}", shown(opens), shown(lists));
     if !pings.is_empty() {
-        speed.push_str(&format!(", answers ping in {} (half of {})", shown(percentile(&pings, 50)), pings.len()));
+        speed.push_str(&format!(", answers ping in {} (median of {})", shown(percentile(&pings, 50)), pings.len()));
     }
     report.good("speed", speed);
     client.close().await;

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::{ArgMatches, Args as _, Command};
 
+use super::super::address::is_name;
 use super::super::connect;
 
 /// Our own flags with a value, and without.
 const VALUED: [&str; 2] = ["--name", "--scope"];
 const PLAIN: [&str; 3] = ["--dry-run", "--print", "--force"];
 /// The arguments of `connect` that may be paths, by their names in clap.
-const PATHS: [&str; 7] = ["target", "targets", "cwd", "ca", "client_cert", "client_key", "config"];
+const PATHS: [&str; 6] = ["target", "cwd", "ca", "client_cert", "client_key", "config"];
 
 /// What `connect` is given.
 #[derive(Debug)]
@@ -99,6 +100,9 @@ fn made_absolute(arg: &OsStr, paths: &[&OsStr], here: &Path) -> OsString {
     if !paths.contains(&OsStr::new(value)) {
         return arg.to_owned();
     }
+    // A target may be given a name: NAME=TARGET.
+    let named = value.split_once('=').filter(|(name, _)| is_name(name));
+    let (flag, value) = named.map_or((flag.clone(), value), |(name, value)| (format!("{flag}{name}="), value));
     let (scheme, path) = ["unix:", "folder:"]
         .iter()
         .find_map(|scheme| value.strip_prefix(scheme).map(|path| (*scheme, path)))
@@ -119,8 +123,16 @@ fn tidy(path: &Path) -> PathBuf {
 fn name(own: &[OsString], matches: &ArgMatches) -> String {
     let command: Vec<String> =
         own.iter().skip_while(|arg| *arg != "--").skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
-    let target = ["target", "targets"].iter().find_map(|id| matches.try_get_raw(id).ok()??.next());
-    let target = target.map(|target| target.to_string_lossy().into_owned());
+    let targets = matches.try_get_raw("target").ok().flatten().into_iter().flatten();
+    let mut targets: Vec<String> = targets.map(|target| target.to_string_lossy().into_owned()).collect();
+    if targets.len() + usize::from(!command.is_empty()) != 1 {
+        return "mcpwire".to_owned();
+    }
+    let target = targets.pop();
+    if let Some((name, _)) = target.as_ref().and_then(|target| target.split_once('=')).filter(|(name, _)| is_name(name))
+    {
+        return name.replace('.', "-");
+    }
     let found = match target {
         Some(target) if target == "sample:" => "mybusiness".to_owned(),
         Some(target) => match url::Url::parse(&target).ok().filter(url::Url::has_host) {
@@ -185,6 +197,7 @@ mod tests {
         let here = here.display();
         assert_eq!(read("mcpwire install cursor ./src").1, format!("{here}/src"));
         assert_eq!(read("mcpwire install cursor folder:src --timeout 5s").1, format!("folder:{here}/src --timeout 5s"));
+        assert_eq!(read("mcpwire install cursor a=./src sample:").1, format!("a={here}/src sample:"));
         assert_eq!(read("mcpwire install cursor unix:a.sock").1, format!("unix:{here}/a.sock"));
         assert_eq!(
             read("mcpwire install cursor https://x --ca=Cargo.toml").1,
@@ -205,6 +218,9 @@ mod tests {
             ("-- /opt/bin/thing.sh", "thing"),
             ("-- node build/index.js", "index"),
             ("sample:", "mybusiness"),
+            ("docs=https://a.example", "docs"),
+            ("sample: https://a.example", "mcpwire"),
+            ("--all", "mcpwire"),
         ] {
             assert_eq!(read(&format!("mcpwire install cursor {line}")).0, name);
         }

@@ -111,6 +111,9 @@ pub(super) fn run(args: &Args, argv: &[OsString]) -> Result<ExitCode> {
     let target = Arguments::read(argv, &client)?;
     let name = args.name.clone().unwrap_or_else(|| target.name.clone());
     check_name(args.client, &name)?;
+    if target.args.iter().any(|arg| *arg == *name) && target.args.iter().all(|arg| arg != "--") {
+        bail!("--name: the server {name} would be its own target: expected another name");
+    }
     let command = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("mcpwire"));
     let Some(command) = command.to_str().map(str::to_owned) else { bail!("expected UTF-8, came {command:?}") };
     let connect = ["connect".to_owned()].into_iter().chain(target.texts()?).collect();
