@@ -37,7 +37,7 @@ impl Filter {
             Some(method::PROMPTS_LIST_CHANGED) => self.prompts_list_changed,
             Some(method::RESOURCES_LIST_CHANGED) => self.resources_list_changed,
             Some(method::RESOURCES_UPDATED) => {
-                let uri = notification.payload().and_then(Object::parse).and_then(|params| params.string("uri"));
+                let uri = notification.members().and_then(|params| params.string("uri"));
                 uri.is_some_and(|uri| self.resource_subscriptions.iter().any(|wanted| covers(wanted, &uri)))
             }
             _ => false,

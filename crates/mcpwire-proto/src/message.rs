@@ -1,5 +1,7 @@
 //! The JSON-RPC envelope around raw payloads: parsed once, classified by hand, never re-printed.
 
+mod members;
+
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -10,6 +12,7 @@ use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use self::members::Found;
 use crate::method::Method;
 use crate::object::quoted;
 use crate::{Fault, Id, json};
@@ -28,6 +31,7 @@ struct Inner {
     id_span: Option<Range<usize>>,
     /// Where `params`, `result` or `error` lies in `raw`.
     payload: Option<Range<usize>>,
+    members: Found,
 }
 
 /// What a message is.
@@ -107,7 +111,13 @@ impl Message {
                 let whole = span_of(&raw, text);
                 let payload = payload.map(|p| p.start - whole.start..p.end - whole.start);
                 let id_span = id_span.map(|p| p.start - whole.start..p.end - whole.start);
-                Ok(Message(Arc::new(Inner { raw: raw.slice(whole), kind, id_span, payload })))
+                Ok(Message(Arc::new(Inner {
+                    raw: raw.slice(whole),
+                    kind,
+                    id_span,
+                    payload,
+                    members: Found::default(),
+                })))
             }
             Err(fault) => {
                 let asks = wire.method.is_some();
@@ -157,8 +167,10 @@ impl Message {
 
     /// The same message under another id; everything else stays byte for byte.
     pub fn with_id(&self, id: &Id) -> Message {
-        let Some(span) = &self.0.id_span else { return self.clone() };
         let raw = &self.0.raw;
+        let Some(span) = self.0.id_span.as_ref().filter(|span| raw[(*span).clone()] != *id.as_json().as_bytes()) else {
+            return self.clone();
+        };
         let mut text = Vec::with_capacity(raw.len() - span.len() + id.as_json().len());
         text.extend_from_slice(&raw[..span.start]);
         text.extend_from_slice(id.as_json().as_bytes());
@@ -175,24 +187,15 @@ impl Message {
             kind,
             id_span: Some(span.start..span.start + id.as_json().len()),
             payload: self.0.payload.clone().map(|p| shift(p.start)..shift(p.end)),
+            members: self.0.members.moved(shift),
         }))
-    }
-
-    /// The same message around another payload.
-    pub fn with_payload(&self, payload: &str) -> Message {
-        match self.kind() {
-            Kind::Request { id, method } => Message::request(id, method, Some(payload)),
-            Kind::Notification { method } => Message::notification(method, Some(payload)),
-            Kind::Result { id } => Message::result(id, payload),
-            Kind::Error { id } => Message::error_object(id.as_ref(), payload),
-        }
     }
 
     /// The same message in memory of its own. One that is kept for long must not keep the whole chunk it was read in.
     pub(crate) fn detached(&self) -> Message {
-        let Inner { raw, kind, id_span, payload } = &*self.0;
-        let raw = Bytes::copy_from_slice(raw);
-        Message(Arc::new(Inner { raw, kind: kind.clone(), id_span: id_span.clone(), payload: payload.clone() }))
+        let Inner { raw, kind, id_span, payload, members } = &*self.0;
+        let (kind, id_span, payload, members) = (kind.clone(), id_span.clone(), payload.clone(), members.clone());
+        Message(Arc::new(Inner { raw: Bytes::copy_from_slice(raw), kind, id_span, payload, members }))
     }
 
     /// The same message with a part of its payload, which must be borrowed from it, replaced by other JSON text.
@@ -233,7 +236,7 @@ impl Message {
             kind => kind.clone(),
         };
         let id_span = Some(id_start..id_start + id.as_json().len());
-        Message(Arc::new(Inner { raw: text.into(), kind, id_span, payload }))
+        Message(Arc::new(Inner { raw: text.into(), kind, id_span, payload, members: Found::default() }))
     }
 
     /// The whole message, on one line, without its line break.

@@ -33,16 +33,25 @@ pub struct Declared<'a> {
 
 /// Reads what a request says of its sender; `None` if it says no version, and so is no request of the stateless era.
 pub fn declared(request: &Message) -> Option<Declared<'_>> {
-    #[derive(Deserialize)]
-    struct Params<'a> {
-        #[serde(borrow, rename = "_meta")]
-        meta: Declared<'a>,
-    }
     // Most requests of older versions have no such name in them: they cost a look, and no parse. The slash after it may be
     // escaped.
-    memchr::memmem::find(request.as_bytes(), b"io.modelcontextprotocol")?;
-    let params: Params<'_> = request.read()?;
-    Some(params.meta).filter(|declared| declared.version.is_some())
+    if !request.is_taken_apart() {
+        memmem::find(request.as_bytes(), b"io.modelcontextprotocol")?;
+    }
+    in_meta::<Declared<'_>>(request).filter(|declared| declared.version.is_some())
+}
+
+/// Reads `_meta`. Who only passes a message on has no use for its other members.
+fn in_meta<'a, T: Deserialize<'a>>(message: &'a Message) -> Option<T> {
+    #[derive(Deserialize)]
+    struct Params<T> {
+        #[serde(rename = "_meta")]
+        meta: T,
+    }
+    if message.is_taken_apart() {
+        return serde_json::from_str(message.member("_meta")?).ok();
+    }
+    message.read::<Params<T>>().map(|params| params.meta)
 }
 
 /// The listen request that a notification, or the end of a subscription, belongs to.
@@ -60,26 +69,11 @@ pub fn with_subscription_id(message: &Message, id: &Id) -> Message {
 
 fn find_subscription_id(message: &Message) -> Option<&str> {
     #[derive(Deserialize)]
-    struct Params<'a> {
-        #[serde(borrow, rename = "_meta")]
-        meta: Meta<'a>,
-    }
-    #[derive(Deserialize)]
     struct Meta<'a> {
         #[serde(borrow, rename = "io.modelcontextprotocol/subscriptionId")]
         id: &'a RawValue,
     }
-    message.read::<Params<'_>>().map(|params| params.meta.id.get())
-}
-
-#[derive(Deserialize)]
-struct Params<'a> {
-    #[serde(borrow, default, rename = "_meta")]
-    meta: Option<Meta<'a>>,
-    #[serde(borrow, default, rename = "progressToken")]
-    progress_token: Option<&'a RawValue>,
-    #[serde(borrow, default, rename = "requestId")]
-    request_id: Option<&'a RawValue>,
+    in_meta::<Meta<'_>>(message).map(|meta| meta.id.get())
 }
 
 #[derive(Deserialize)]
@@ -103,26 +97,27 @@ pub fn with_progress_token(message: &Message, token: &Id) -> Message {
 
 /// The request that a `notifications/cancelled` names.
 pub fn cancelled_request(notification: &Message) -> Option<Id> {
-    Id::from_json(notification.read::<Params<'_>>()?.request_id?.get())
+    notification.member("requestId").and_then(Id::from_json)
 }
 
 /// The same `notifications/cancelled` for another request.
 pub fn with_cancelled_request(notification: &Message, id: &Id) -> Message {
-    match notification.read::<Params<'_>>().and_then(|params| params.request_id) {
-        Some(found) => notification.replace(found.get(), id.as_json()),
+    match notification.member("requestId") {
+        Some(found) => notification.replace(found, id.as_json()),
         None => notification.clone(),
     }
 }
 
 fn find_progress_token(message: &Message) -> Option<&str> {
     // Most messages have none; an escape could hide the name.
-    let payload = message.payload()?.as_bytes();
-    if memmem::find(payload, b"progressToken").is_none() && memchr(b'\\', payload).is_none() {
+    let text = message.as_bytes();
+    if !message.is_taken_apart() && memmem::find(text, b"progressToken").is_none() && memchr(b'\\', text).is_none() {
         return None;
     }
-    let params: Params<'_> = message.read()?;
-    let token = if message.is(method::PROGRESS) { params.progress_token } else { params.meta?.progress_token };
-    token.map(RawValue::get)
+    if message.is(method::PROGRESS) {
+        return message.member("progressToken");
+    }
+    in_meta::<Meta<'_>>(message)?.progress_token.map(RawValue::get)
 }
 
 #[cfg(test)]

@@ -17,6 +17,14 @@ impl<'a> Object<'a> {
         Object::default()
     }
 
+    pub(crate) fn of(members: Vec<(Cow<'a, str>, Cow<'a, str>)>) -> Object<'a> {
+        Object(members)
+    }
+
+    pub(crate) fn into_members(self) -> Vec<(Cow<'a, str>, Cow<'a, str>)> {
+        self.0
+    }
+
     /// Takes an object apart; `None` if the text is something else.
     pub fn parse(text: &'a str) -> Option<Object<'a>> {
         serde_json::from_str(text).ok()

@@ -14,7 +14,7 @@ use super::{Conversation, Effect, Upstream, answer_by};
 use crate::era::{self, Era, OldClient, Out};
 use crate::object::quoted;
 use crate::session::legacy::{Effect as RelayEffect, Phase, Session as Relay};
-use crate::{Failure, Fault, Id, Kind, Message, Object, Packet, method};
+use crate::{Failure, Fault, Id, Kind, Message, Packet, method};
 
 /// How long a server that refused `initialize` may take to say whether it is of the other era.
 const ASK_WITHIN: Duration = Duration::from_secs(10);
@@ -365,10 +365,9 @@ impl Conversation {
 
 /// The user may lay down the version that is spoken with the server.
 fn lay_down_version(initialize: Message, version: Option<&str>) -> Message {
-    let (Some(version), Some(mut params)) = (version, initialize.payload().and_then(Object::parse)) else {
+    let (Some(version), Some(mut params)) = (version, initialize.members()) else {
         return initialize;
     };
     params.set("protocolVersion", quoted(version));
-    let text = params.to_string();
-    initialize.with_payload(&text)
+    initialize.with_members(&params)
 }

@@ -37,9 +37,7 @@ pub enum Era {
 /// session-era server may give, whatever its code, says that it is one.
 pub fn era_by(answer: &Message) -> Era {
     let stateless = match answer.kind() {
-        Kind::Result { .. } => {
-            answer.payload().and_then(Object::parse).is_some_and(|result| result.get("supportedVersions").is_some())
-        }
+        Kind::Result { .. } => answer.members().is_some_and(|result| result.get("supportedVersions").is_some()),
         _ => answer.read::<translate::ErrorObject<'_>>().is_some_and(|error| code::is_modern(error.code)),
     };
     if stateless { Era::Stateless } else { Era::Session }
@@ -59,7 +57,7 @@ pub(crate) fn discover_for(id: &Id, initialize: &Message, version: &'static str)
 
 /// A `server/discover` on behalf of a client that sent another stateless request.
 pub(crate) fn discover_like(id: &Id, request: &Message) -> Message {
-    let params = request.payload().and_then(Object::parse).unwrap_or_default();
+    let params = request.members().unwrap_or_default();
     let mut meta = params.object("_meta").unwrap_or_default();
     meta.remove("progressToken");
     Message::request(id, method::DISCOVER, Some(&format!(r#"{{"_meta":{meta}}}"#)))

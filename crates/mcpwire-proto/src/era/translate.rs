@@ -24,14 +24,14 @@ pub(super) struct Identity {
 
 impl Identity {
     pub(super) fn of(initialize: &Message, version: &'static str) -> Identity {
-        let params = initialize.payload().and_then(Object::parse).unwrap_or_default();
+        let params = initialize.members().unwrap_or_default();
         let capabilities = params.object("capabilities").map(without_tasks).unwrap_or_default();
         Identity { version, info: params.get("clientInfo").map(str::to_owned), capabilities: capabilities.to_string() }
     }
 
     /// The same request as one that stands for itself.
     pub(super) fn sign(&self, request: &Message, log_level: Option<&str>) -> Message {
-        let mut params = request.payload().and_then(Object::parse).unwrap_or_default();
+        let mut params = request.members().unwrap_or_default();
         let meta = {
             let mut meta = params.object("_meta").unwrap_or_default();
             meta.set(key::PROTOCOL_VERSION, quoted(self.version));
@@ -45,14 +45,14 @@ impl Identity {
             meta.to_string()
         };
         params.set("_meta", meta);
-        request.with_payload(&params.to_string())
+        request.with_members(&params)
     }
 }
 
 /// A stateless request as a session-era server takes it: without what its sender says of itself, and with a token of
 /// ours for its progress if it wants to hear of that.
 pub(super) fn unsigned(request: &Message, progress_token: Option<&Id>) -> Message {
-    let Some(mut params) = request.payload().and_then(Object::parse) else { return request.clone() };
+    let Some(mut params) = request.members() else { return request.clone() };
     params.remove("inputResponses");
     params.remove("requestState");
     if let Some(mut meta) = params.object("_meta") {
@@ -68,7 +68,7 @@ pub(super) fn unsigned(request: &Message, progress_token: Option<&Id>) -> Messag
             None => params.remove("_meta"),
         }
     }
-    request.with_payload(&params.to_string())
+    request.with_members(&params)
 }
 
 /// The `initialize` that opens a session for a stateless client.
@@ -83,7 +83,7 @@ pub(super) fn initialize(id: &Id, version: &str, info: Option<&str>, capabilitie
 /// What `server/discover` told, as the answer to `initialize`.
 pub(super) fn initialize_result(initialize: &Message, discovered: &str) -> Option<Message> {
     let discovered = Object::parse(discovered)?;
-    let wanted = initialize.payload().and_then(Object::parse).and_then(|params| params.string("protocolVersion"));
+    let wanted = initialize.members().and_then(|params| params.string("protocolVersion"));
     let version = wanted.filter(|version| SESSION_ERA.contains(&version.as_str()));
     let mut capabilities = discovered.object("capabilities").map(without_tasks).unwrap_or_default();
     if capabilities.get("logging").is_none() {
@@ -123,7 +123,7 @@ pub(super) fn discover_result(id: &Id, initialized: &Object<'_>, versions: &[&st
 
 /// A session-era result as one of the stateless era.
 pub(super) fn complete(result: &Message, method: &Method, server_info: Option<&str>) -> Message {
-    let Some(mut members) = result.payload().and_then(Object::parse) else { return result.clone() };
+    let Some(mut members) = result.members() else { return result.clone() };
     members.set("resultType", r#""complete""#);
     if method.is_cacheable() {
         members.set("ttlMs", "0");
@@ -137,7 +137,7 @@ pub(super) fn complete(result: &Message, method: &Method, server_info: Option<&s
         };
         members.set("_meta", meta);
     }
-    result.with_payload(&members.to_string())
+    result.with_members(&members)
 }
 
 /// A complete result without what session-era clients do not know.
@@ -145,7 +145,7 @@ pub(super) fn plain(result: &Message, mut members: Object<'_>) -> Message {
     for name in ["resultType", "ttlMs", "cacheScope"] {
         members.remove(name);
     }
-    result.with_payload(&members.to_string())
+    result.with_members(&members)
 }
 
 #[derive(Deserialize)]
@@ -162,7 +162,7 @@ pub(super) fn session_error(error: &Message, request: &Message) -> Message {
     let is_missing = |error: &ErrorObject<'_>| {
         let data = error.data.and_then(|data| Object::parse(data.get()));
         let named = data.and_then(|data| data.string("uri"));
-        let asked = request.payload().and_then(Object::parse).and_then(|params| params.string("uri"));
+        let asked = request.members().and_then(|params| params.string("uri"));
         error.code == i64::from(code::INVALID_PARAMS) && named.is_some() && named == asked
     };
     match error.read::<ErrorObject<'_>>() {
@@ -182,9 +182,9 @@ pub(super) fn stateless_error(error: &Message) -> Message {
 }
 
 fn recoded(error: &Message, code: i32) -> Message {
-    let Some(mut members) = error.payload().and_then(Object::parse) else { return error.clone() };
+    let Some(mut members) = error.members() else { return error.clone() };
     members.set("code", code.to_string());
-    error.with_payload(&members.to_string())
+    error.with_members(&members)
 }
 
 /// The pages that a user has to open before the request can be served, as the questions they would be.
@@ -215,7 +215,7 @@ pub(super) fn supported_versions(error: &Message) -> Option<Vec<String>> {
 
 /// A notification without the subscription it came for.
 pub(super) fn unsubscribed(notification: &Message) -> Message {
-    let Some(mut params) = notification.payload().and_then(Object::parse) else { return notification.clone() };
+    let Some(mut params) = notification.members() else { return notification.clone() };
     let Some(mut meta) = params.object("_meta") else { return notification.clone() };
     meta.remove(key::SUBSCRIPTION_ID);
     let rest = (!meta.is_empty()).then(|| meta.to_string());
@@ -228,19 +228,19 @@ pub(super) fn unsubscribed(notification: &Message) -> Message {
     {
         return Message::notification(method, None);
     }
-    notification.with_payload(&params.to_string())
+    notification.with_members(&params)
 }
 
 /// A notification for a subscription.
 pub(crate) fn subscribed(notification: &Message, subscription: &Id) -> Message {
-    let mut params = notification.payload().and_then(Object::parse).unwrap_or_default();
+    let mut params = notification.members().unwrap_or_default();
     let meta = {
         let mut meta = params.object("_meta").unwrap_or_default();
         meta.set(key::SUBSCRIPTION_ID, subscription.as_json());
         meta.to_string()
     };
     params.set("_meta", meta);
-    notification.with_payload(&params.to_string())
+    notification.with_members(&params)
 }
 
 /// A question inside an `input_required` result, as a request to a session-era client; `None` if it is no such question.
@@ -262,7 +262,7 @@ pub(super) fn question(id: &Id, asked: &str) -> Option<(Message, Method)> {
 /// A session-era server's request as a question inside an `input_required` result.
 pub(super) fn input_request(request: &Message) -> String {
     let method = request.method().map(|method| quoted(method)).unwrap_or_default();
-    let mut params = request.payload().and_then(Object::parse).unwrap_or_default();
+    let mut params = request.members().unwrap_or_default();
     params.remove("elicitationId");
     params.remove("task");
     if request.is(method::ROOTS_LIST) && params.is_empty() {

@@ -77,9 +77,9 @@ impl Hub {
 
     fn call_answered(&mut self, call: Call, message: &Message, now: Instant) {
         let went_well = matches!(message.kind(), Kind::Result { .. });
-        // One that has not told what it offers, and now gives an error, may not even be there.
+        // One that has not told what it offers, and now gives such an error, may not even be there.
         let unseen = self.upstream(call.server).is_some_and(|upstream| !upstream.live);
-        let failed = !went_well && (unseen || tells_of_no_answer(message));
+        let failed = !went_well && (tells_of_no_answer(message) || unseen && is_internal(message));
         let name = self.note_outcome(call.server, failed, now);
         if !went_well && self.ask_the_next(&call, now) {
             return;
@@ -207,10 +207,15 @@ impl Hub {
     }
 }
 
+fn is_internal(error: &Message) -> bool {
+    let error = error.payload().and_then(Object::parse);
+    error.is_some_and(|error| error.get("code") == Some("-32603"))
+}
+
 /// The same error, saying whose it is.
 fn naming(error: &Message, server: &str) -> Message {
-    let Some(mut members) = error.payload().and_then(Object::parse) else { return error.clone() };
+    let Some(mut members) = error.members() else { return error.clone() };
     let text = members.string("message").unwrap_or_default();
     members.set("message", quoted(&format!("MCP server not connected: {server}: {text}")));
-    error.with_payload(&members.to_string())
+    error.with_members(&members)
 }

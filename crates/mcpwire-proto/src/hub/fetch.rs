@@ -11,7 +11,7 @@ use crate::failure::tells_of_no_answer;
 use crate::meta::key;
 use crate::object::quoted;
 use crate::version::V2026_07_28;
-use crate::{Id, Kind, Message, Object, method};
+use crate::{Id, Kind, Message, method};
 
 /// The most pages of one list.
 const MOST_PAGES: usize = 1000;
@@ -139,6 +139,7 @@ impl Hub {
         (upstream.live, upstream.settled) = (true, true);
         upstream.catalogue = Some(Arc::clone(&catalogue));
         upstream.backoff.reset();
+        upstream.failing = false;
         upstream.breaker.close();
         let stale = std::mem::take(&mut upstream.stale);
         if news {
@@ -159,7 +160,9 @@ impl Hub {
         let wait = upstream.backoff.next_wait();
         upstream.retry_at = Some(now + wait);
         let name = &upstream.spec.name;
-        tracing::warn!(target: "hub", "{name} does not tell what it offers; tried again in {wait:.1?}: {why}");
+        if !std::mem::replace(&mut upstream.failing, true) {
+            tracing::warn!(target: "hub", "{name} does not tell what it offers, and is tried again: {why}");
+        }
         self.withdraw_questions(server);
         self.release(now);
     }
@@ -195,7 +198,7 @@ impl Hub {
 }
 
 fn is_unknown_method(error: &Message) -> bool {
-    let error = error.payload().and_then(Object::parse);
+    let error = error.members();
     error.is_some_and(|error| error.get("code") == Some("-32601"))
 }
 

@@ -7,7 +7,7 @@ use super::answers::Owed;
 use super::{Client, Effect, Hub, Place, Server};
 use crate::era::subscribed;
 use crate::filter::{Filter, covers};
-use crate::{Fault, Id, Kind, Message, Object, meta, method};
+use crate::{Fault, Id, Kind, Message, meta, method};
 
 /// The most resources in one listen, and the most listens of one client.
 const MOST_RESOURCES: usize = 10_000;
@@ -122,7 +122,7 @@ impl Hub {
         else {
             return;
         };
-        let params = message.payload().and_then(Object::parse).unwrap_or_default();
+        let params = message.members().unwrap_or_default();
         let honoured = params.object("notifications").unwrap_or_default();
         let uris = honoured.get("resourceSubscriptions").and_then(|uris| serde_json::from_str(uris).ok());
         upstream.listening.honoured = uris.unwrap_or_default();
@@ -202,7 +202,7 @@ impl Hub {
 
     /// Tells those who listen of a change: one of our own, or one that a server told of.
     pub(super) fn publish(&mut self, change: &Message, from: Option<Server>) {
-        let uri = change.payload().and_then(Object::parse).and_then(|params| params.string("uri"));
+        let uri = change.members().and_then(|params| params.string("uri"));
         let mut told = Vec::new();
         let mut early = Vec::new();
         for (key, listen) in &self.listens {

@@ -30,7 +30,7 @@ pub(super) struct Params<'a> {
     #[serde(borrow, default)]
     uri: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "ref")]
-    reference: Option<Reference<'a>>,
+    reference: Option<&'a RawValue>,
     #[serde(borrow, default)]
     cursor: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -59,6 +59,12 @@ struct Meta<'a> {
     log_level: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "progressToken")]
     token: Option<&'a RawValue>,
+}
+
+impl<'a> Params<'a> {
+    fn reference(&self) -> Option<Reference<'a>> {
+        serde_json::from_str(self.reference?.get()).ok()
+    }
 }
 
 /// Where a request goes.
@@ -203,9 +209,9 @@ impl Hub {
             method::TOOLS_CALL => self.route_name(Part::Tools, params.name, now),
             method::PROMPTS_GET => self.route_name(Part::Prompts, params.name, now),
             method::RESOURCES_READ => self.route_uri(params.uri, now),
-            method::COMPLETION_COMPLETE => match &params.reference {
+            method::COMPLETION_COMPLETE => match params.reference() {
                 Some(Reference { name: Some(name), .. }) => self.route_name(Part::Prompts, Some(name), now),
-                Some(Reference { uri, .. }) => self.route_uri(*uri, now),
+                Some(Reference { uri, .. }) => self.route_uri(uri, now),
                 None => Route::Refused(Fault::Params("expected ref to be an object".into())),
             },
             _ => match &*self.upstreams {
@@ -309,7 +315,7 @@ fn identity(meta: &Meta<'_>) -> String {
 
 /// The URI in `data` is what says that it is this error.
 fn unknown_resource(id: &Id, params: &Params<'_>) -> Message {
-    let uri = params.uri.or(params.reference.as_ref().and_then(|reference| reference.uri)).and_then(text);
+    let uri = params.uri.or_else(|| params.reference()?.uri).and_then(text);
     let uri = uri.unwrap_or_default();
     let error = serde_json::json!({
         "code": code::INVALID_PARAMS,

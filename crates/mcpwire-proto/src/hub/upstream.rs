@@ -55,6 +55,8 @@ pub(super) struct Upstream {
     /// When to ask again, after a failure.
     pub retry_at: Option<Instant>,
     pub backoff: Backoff,
+    /// It has failed, and was not there since.
+    pub failing: bool,
     pub breaker: Breaker,
     pub listening: Listening,
     /// How many requests of clients are with it.
@@ -92,6 +94,7 @@ impl Upstream {
             stale: BTreeSet::new(),
             retry_at: None,
             backoff: Backoff::new(seed ^ u64::from(server.0)),
+            failing: false,
             breaker: Breaker::default(),
             listening: Listening::default(),
             calls: 0,

@@ -70,7 +70,8 @@ pub(super) fn configured(server: &Server, resolver: &Resolver, reach: &ReachArgs
         let (server, resolver) = (made.clone(), resolver.clone());
         async move { Ok(machine.adopt(server.target(&resolver).await?)) }
     };
-    let target = Later::target(&server.name, sorted, make)?;
+    let later = Later::new(&server.name, sorted, make);
+    let target = if server.runs_commands() { Target::Later(later) } else { later.at_once()? };
     let mut config = reach.config(&target)?;
     if let Some(timeout) = server.timeout {
         config.relay.timeout = Some(timeout);

@@ -362,8 +362,8 @@ impl Many {
         };
         let spec = Spec {
             hash: server.hash.clone(),
-            include: server.tools.include.clone(),
-            exclude: server.tools.exclude.clone(),
+            include: server.include.clone(),
+            exclude: server.exclude.clone(),
             ..spec
         };
         self.remembered(spec, before)

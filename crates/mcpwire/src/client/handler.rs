@@ -18,6 +18,8 @@ pub type Reply<'a> = Pin<Box<dyn Future<Output = Result<Value, RpcError>> + Send
 /// and cannot wait for a request of the same client. A server's requests are each answered in a task of their own; if the
 /// server takes one back, its task is ended. `ping` is always answered, without asking the handler.
 ///
+/// A handler that holds a clone of its client keeps the connection until [`Client::close`](super::Client::close).
+///
 /// What a handler can do must be declared in [`Options::capabilities`](super::Options::capabilities), or servers will not
 /// ask.
 pub trait Handler: Send + Sync + 'static {

@@ -51,6 +51,17 @@ pub struct Server {
     pub exclude: Vec<String>,
 }
 
+impl Server {
+    /// Whether commands have to be run to know all of its values, which takes time.
+    pub fn runs_commands(&self) -> bool {
+        let values = match &self.transport {
+            Transport::Stdio(program) => &program.env,
+            Transport::Http(remote) | Transport::Sse(remote) => &remote.headers,
+        };
+        values.iter().any(|(_, value)| matches!(value, Value::Command(_)))
+    }
+}
+
 /// How a server is reached.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Transport {

@@ -117,8 +117,8 @@ impl Hub {
         let (orders, received) = mpsc::channel(ORDERS);
         let (said_tx, said) = mpsc::channel(BACKLOG);
         let machine = machine::Hub::new(options.config.clone(), Instant::now());
-        let mut running =
-            Running { machine, options, guests: Guests::new(said_tx.downgrade()), servers: Servers::new() };
+        let guests = Guests::new(said_tx.downgrade());
+        let mut running = Running { machine, options, guests, servers: Servers::new(), look_at: None };
         running.apply(specs);
         (Hub { orders }, task::spawn(running.run(received, said, said_tx)))
     }
@@ -153,6 +153,8 @@ struct Running {
     options: Options,
     guests: Guests,
     servers: Servers,
+    /// When to look at servers that somebody waits for.
+    look_at: Option<Instant>,
 }
 
 /// What the loop waits for.
@@ -260,15 +262,20 @@ impl Running {
     fn on_alarm(&mut self) {
         let now = Instant::now();
         self.machine.handle_timeout(now);
+        if self.look_at.take_if(|at| *at <= now).is_none() {
+            return;
+        }
         let down = |server: &Server| self.servers.spec(*server).is_some_and(|spec| !spec.health.is_up());
         for server in self.machine.unsettled().filter(down).collect::<Vec<_>>() {
             self.machine.handle_trouble(server, now);
         }
     }
 
-    fn alarm(&self) -> Option<Instant> {
-        let look = self.machine.unsettled().next().map(|_| Instant::now() + LOOK_EVERY);
-        self.machine.poll_timeout().into_iter().chain(look).min()
+    fn alarm(&mut self) -> Option<Instant> {
+        if self.look_at.is_none() && self.machine.unsettled().next().is_some() {
+            self.look_at = Some(Instant::now() + LOOK_EVERY);
+        }
+        self.machine.poll_timeout().into_iter().chain(self.look_at).min()
     }
 
     /// Does what the machine wants, and hands over what is to be sent, as far as it is taken at once.
@@ -310,6 +317,7 @@ async fn until(alarm: Option<Instant>) {
     }
 }
 
+/// What `docs/hub.md` shows is tried.
 #[cfg(doctest)]
 #[doc = include_str!("../../../../docs/hub.md")]
-struct Documented;
+struct Page;

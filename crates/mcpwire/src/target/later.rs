@@ -23,16 +23,25 @@ pub struct Later {
 }
 
 impl Later {
-    /// The target itself if it is there at once.
-    pub fn target<F>(name: &str, sorted: bool, make: impl Fn() -> F + Send + Sync + 'static) -> Result<Target>
+    /// A target that `make` finds out within a runtime.
+    pub fn new<F>(name: &str, sorted: bool, make: impl Fn() -> F + Send + Sync + 'static) -> Later
     where
         F: Future<Output = Result<Target>> + Send + 'static,
     {
-        let make = move || Box::pin(make()) as Making;
-        match make().as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Later { name: name.to_owned(), sorted, make: Arc::new(move || Box::pin(make())) }
+    }
+
+    /// The target itself if it takes no time.
+    pub fn at_once(self) -> Result<Target> {
+        match (self.make)().as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(target) => target,
-            Poll::Pending => Ok(Target::Later(Later { name: name.to_owned(), sorted, make: Arc::new(make) })),
+            Poll::Pending => Ok(Target::Later(self)),
         }
+    }
+
+    /// The target itself.
+    pub async fn target(&self) -> Result<Target> {
+        (self.make)().await
     }
 
     pub(super) fn open(&self) -> (Link, JoinHandle<()>) {
@@ -123,7 +132,7 @@ mod tests {
                 }
             }
         };
-        let target = Later::target("slow", false, make).unwrap();
+        let target = Later::new("slow", false, make).at_once().unwrap();
         let (mut link, goodbye) = target.open().unwrap();
         link.tx.send(ping().into()).await.unwrap();
         let Some(Event::Failed { failure: Failure::Unreachable(why), .. }) = link.rx.recv().await else {
@@ -141,7 +150,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_there_at_once_is_not_put_off() {
-        let target = Later::target("now", false, || async { Ok(Target::Folder(Folder::sample())) }).unwrap();
-        assert!(matches!(target, Target::Folder(_)));
+        let now = Later::new("now", false, || async { Ok(Target::Folder(Folder::sample())) });
+        assert!(matches!(now.at_once().unwrap(), Target::Folder(_)));
     }
 }

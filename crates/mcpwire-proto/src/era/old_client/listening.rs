@@ -157,7 +157,7 @@ impl OldClient {
 
     fn resource_of(&mut self, request: &Message) -> Option<(Id, String)> {
         let id = request.id()?.clone();
-        let uri = request.payload().and_then(Object::parse).and_then(|params| params.string("uri"));
+        let uri = request.members().and_then(|params| params.string("uri"));
         if uri.is_none() {
             self.tell_client(Fault::Params("expected uri to be a string".into()).to_message(Some(&id)));
         }

@@ -21,7 +21,7 @@ use self::listening::Listening;
 use super::translate::{self, Identity};
 use crate::method;
 use crate::version::STATELESS_ERA;
-use crate::{Fault, Id, Kind, Lane, Message, Object, Packet, meta};
+use crate::{Fault, Id, Kind, Lane, Message, Packet, meta};
 
 /// How long a client may take to answer a question: a person may be behind it.
 const ANSWER_WITHIN: Duration = Duration::from_secs(600);
@@ -245,7 +245,7 @@ impl OldClient {
             self.discovered = answer.payload().map(str::to_owned);
             return self.open(self.initialize.clone());
         }
-        let members = answer.payload().and_then(Object::parse);
+        let members = answer.members();
         let kind = members.as_ref().and_then(|members| members.string("resultType"));
         match (kind.as_deref(), members) {
             (Some("input_required"), Some(members)) => self.ask(id, &members, now),
@@ -275,21 +275,21 @@ impl OldClient {
         let message = match input {
             None => message,
             Some((responses, state)) => {
-                let mut params = message.payload().and_then(Object::parse).unwrap_or_default();
+                let mut params = message.members().unwrap_or_default();
                 if let Some(responses) = responses {
                     params.set("inputResponses", responses);
                 }
                 if let Some(state) = state {
                     params.set("requestState", state);
                 }
-                message.with_payload(&params.to_string())
+                message.with_members(&params)
             }
         };
         self.tell_server(self.identity.sign(&message, self.log_level.as_deref()));
     }
 
     fn set_level(&mut self, id: &Id, request: &Message) {
-        let level = request.payload().and_then(Object::parse).and_then(|params| params.string("level"));
+        let level = request.members().and_then(|params| params.string("level"));
         match level.filter(|level| method::LOG_LEVELS.contains(&level.as_str())) {
             Some(level) => {
                 self.log_level = Some(level);

@@ -8,7 +8,7 @@ use crate::conversation::Upstream;
 use crate::era::translate;
 use crate::method::{self, LOG_LEVELS, Method};
 use crate::version::ALL;
-use crate::{Fault, Id, Kind, Lane, Message, Object, Packet, meta};
+use crate::{Fault, Id, Kind, Lane, Message, Packet, meta};
 
 /// A request of the client's that is with the server.
 #[derive(Debug, Clone)]
@@ -187,7 +187,7 @@ impl OldServer {
 
     /// A log message goes to the request that asked for such, if it is clear which.
     fn pass_log(&mut self, upstream: Upstream, lane: &Lane, message: Message) {
-        let level = message.payload().and_then(Object::parse).and_then(|params| params.string("level"));
+        let level = message.members().and_then(|params| params.string("level"));
         let Some(level) = level.and_then(|level| LOG_LEVELS.iter().position(|known| *known == level)) else { return };
         let wants = |call: &Call| call.log_level.is_some_and(|least| least <= level);
         let id = match self.call_on(upstream, lane) {

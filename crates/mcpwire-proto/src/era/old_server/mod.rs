@@ -165,7 +165,7 @@ impl OldServer {
             return self.tell_client(fault.to_message(id));
         }
         let may_ask = request.method().is_some_and(Method::may_ask);
-        let params = request.payload().and_then(Object::parse).filter(|_| may_ask).unwrap_or_default();
+        let params = request.members().filter(|_| may_ask).unwrap_or_default();
         match params.get("requestState") {
             // What is no string is not of our making, either.
             Some(_) => self.resume(&id, &request, &params.string("requestState").unwrap_or_default(), now),

@@ -177,7 +177,7 @@ impl OldServer {
 
     /// The answers that a retry brings, as the server awaits them.
     fn take_answers(&mut self, number: u64, request: &Message) -> Vec<(Upstream, Message)> {
-        let params = request.payload().and_then(Object::parse).unwrap_or_default();
+        let params = request.members().unwrap_or_default();
         let responses = params.object("inputResponses").unwrap_or_default();
         let Some(parked) = self.parked.get_mut(&number) else { return Vec::new() };
         let upstream = parked.call.upstream;

@@ -81,7 +81,7 @@ fn from_hex(text: &str) -> Option<Vec<u8>> {
 /// What a request asks for, however its text is laid out: a retry asks for the same.
 pub(super) fn digest(request: &Message) -> [u8; REQUEST] {
     let mut asked = Object::new();
-    let params = request.payload().and_then(Object::parse).unwrap_or_default();
+    let params = request.members().unwrap_or_default();
     for (name, value) in params.iter().filter(|(name, _)| !["_meta", "inputResponses", "requestState"].contains(name)) {
         asked.set(name, value);
     }

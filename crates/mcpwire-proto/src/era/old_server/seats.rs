@@ -44,7 +44,7 @@ impl Sort {
             Some(method::ROOTS_LIST) => capabilities.get("roots").is_some(),
             Some(method::SAMPLING_CREATE_MESSAGE) => capabilities.get("sampling").is_some(),
             Some(method::ELICITATION_CREATE) => {
-                let mode = question.payload().and_then(Object::parse).and_then(|params| params.string("mode"));
+                let mode = question.members().and_then(|params| params.string("mode"));
                 match mode.as_deref() {
                     Some("url") => self.opens_urls(),
                     _ => capabilities.get("elicitation").is_some(),

@@ -47,6 +47,18 @@ fn five_failures_in_a_row_and_calls_fail_at_once_until_it_is_back() {
 }
 
 #[test]
+fn a_call_that_its_server_refuses_before_it_has_told_what_it_offers_is_no_failure() {
+    let (mut rig, servers) = Rig::new(vec![cached("a", &["x"])]);
+    let client = rig.join(1);
+    for id in 1..=6 {
+        rig.calls(client, id, "a__x");
+        let call = rig.asked(servers[0], method::TOOLS_CALL);
+        rig.server_says(servers[0], Message::error(call.id(), -32602, "not so"));
+        assert_eq!(rig.error(client, id), "not so");
+    }
+}
+
+#[test]
 fn a_connection_that_ends_is_made_anew() {
     let (mut rig, servers) = Rig::live(&[("a", &["x"])]);
     let client = rig.join(1);

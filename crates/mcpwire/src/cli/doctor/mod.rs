@@ -52,7 +52,13 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let report = runtime.block_on(async {
         let stop = shutdown::requested().context("cannot watch for signals")?;
         tokio::select! {
-            report = examine(target, config, args.patience) => Ok::<_, anyhow::Error>(Some(report)),
+            report = async {
+                let target = match target {
+                    Target::Later(later) => later.target().await?,
+                    target => target,
+                };
+                Ok::<_, anyhow::Error>(Some(examine(target, config, args.patience).await))
+            } => report,
             _ = stop => Ok(None),
         }
     })?;
@@ -102,7 +108,7 @@ fn transport(target: &Target) -> &'static str {
         Target::Folder(_) => "folder",
         Target::Orchestra(_) => "orchestra (quic)",
         Target::QuicMcp(_) => "quic",
-        Target::Later(_) => "told when it is opened",
+        Target::Later(_) => "not known yet",
     }
 }
 

@@ -135,9 +135,9 @@ async fn the_guard_adds_nothing_to_the_log_or_the_arguments() {
 #[tokio::test]
 async fn a_bad_command_line_says_what_is_wrong() {
     for (args, says) in [
-        (&["connect", "http://localhost:1/", "--", "true"][..], "cannot be used with"),
-        (&["connect", "http://localhost:1/", "--cwd", "/"], "cannot be used with"),
-        (&["connect", "unix:x", "--env", "A=B"], "cannot be used with"),
+        (&["tools", "http://localhost:1/", "--", "true"][..], "cannot be used with"),
+        (&["connect", "http://localhost:1/", "--cwd", "/"], "COMMAND"),
+        (&["connect", "unix:x", "--env", "A=B"], "COMMAND"),
         (&["connect", "--env", "NOVALUE", "--", "true"], "NAME=VALUE"),
         (&["connect", "unix:"], "unix:PATH"),
         (&["connect", "--"], "TARGET"),
