@@ -8,7 +8,7 @@ use super::fetch::Ask;
 use super::{Client, Effect, Hub, Place, Server};
 use crate::failure::tells_of_no_answer;
 use crate::object::quoted;
-use crate::{Fault, Id, Kind, Lane, Message, Object, Packet, meta, method};
+use crate::{Fault, Id, Kind, Lane, Message, Packet, meta, method};
 
 /// A request that is with a server, by our id.
 #[derive(Debug)]
