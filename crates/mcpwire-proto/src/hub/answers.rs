@@ -208,7 +208,7 @@ impl Hub {
 }
 
 fn is_internal(error: &Message) -> bool {
-    let error = error.payload().and_then(Object::parse);
+    let error = error.members();
     error.is_some_and(|error| error.get("code") == Some("-32603"))
 }
 
