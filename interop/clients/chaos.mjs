@@ -42,7 +42,8 @@ function random(bound) {
 const one = (list) => list[random(list.length)];
 
 const home = mkdtempSync(join(tmpdir(), "mcpwire-chaos-"));
-const log = (name) => openSync(here(`.peers/logs/chaos-${name}.err`), "a");
+/** What a process says in its first life replaces what was said in an earlier run. */
+const log = (name, first) => openSync(here(`.peers/logs/chaos-${name}.err`), first ? "w" : "a");
 
 async function freePort() {
   const server = createServer().listen(0, "127.0.0.1");
@@ -71,7 +72,7 @@ class Process {
   /** Until it prints a line that fits; gives that. */
   async start(ready) {
     const [command, ...args] = this.command;
-    const err = log(this.name);
+    const err = log(this.name, !this.child);
     this.child = spawn(command, args, { env: this.env, cwd: home, detached: true, stdio: ["ignore", "pipe", err] });
     closeSync(err);
     const lines = createInterface(this.child.stdout);

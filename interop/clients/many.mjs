@@ -15,7 +15,7 @@ const label = `ts-sdk-${sdk.version.split(".").slice(0, 2).join(".")}${{ "2-new"
 const CHECK_MS = 30_000;
 const WAIT_MS = 12_000; // server-everything repeats its updates every 5 s
 const SERVERS = ["everything", "python", "ts2", "legacy", "mcphub", "folder"];
-/** Those that are asked for everything; mcp-hub passes neither progress nor questions on, and a folder has none. */
+/** Those that are asked for everything; mcp-hub asks its clients nothing, and a folder neither. */
 const ABLE = { everything: HAS.everything, python: HAS.python, ts2: HAS.ts2, legacy: HAS.everything };
 
 const received = []; // as it stands on the wire

@@ -17,7 +17,7 @@ label = f"python-sdk-{SDK} over {'stdio' if bridge else 'http'}"
 
 CHECK_S = 30
 SERVERS = ["everything", "python", "ts2", "legacy", "mcphub", "folder"]
-# Those that are asked for everything; mcp-hub passes neither progress nor questions on, and a folder has none.
+# Those that are asked for everything; mcp-hub asks its clients nothing, and a folder neither.
 ABLE = {"everything": HAS["everything"], "python": HAS["python"], "ts2": HAS["ts2"], "legacy": HAS["everything"]}
 
 
