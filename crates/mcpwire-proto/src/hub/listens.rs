@@ -95,9 +95,14 @@ impl Hub {
     /// Ends our listens for sorts of clients that want nothing of the server any more.
     fn end_unwanted(&mut self, server: Server, wanted: &BTreeMap<Arc<str>, BTreeSet<String>>) {
         let Some(upstream) = self.upstream(server) else { return };
-        let unwanted = upstream.listening.extract_if(.., |identity, _| !wanted.contains_key(identity));
-        let unwanted: Vec<Id> =
-            unwanted.flat_map(|(_, listening)| listening.current.into_iter().chain(listening.next)).collect();
+        let mut unwanted: Vec<Id> = Vec::new();
+        upstream.listening.retain(|identity, listening| {
+            let keep = wanted.contains_key(identity);
+            if !keep {
+                unwanted.extend(listening.current.take().into_iter().chain(listening.next.take()));
+            }
+            keep
+        });
         unwanted.iter().for_each(|id| self.end_listen(server, id));
     }
 
