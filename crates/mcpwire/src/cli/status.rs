@@ -19,8 +19,7 @@ use super::log::{self, LogArgs};
 use super::units::duration;
 use crate::transport::http::client::{Options, Probe};
 
-const HEADINGS: [&str; 9] =
-    ["NAME", "STATE", "SINCE", "RESTARTS", "TOOLS", "CALLS", "FAILED", "P50/P99", "LAST ERROR"];
+const HEADINGS: [&str; 9] = ["NAME", "STATE", "SINCE", "RESTARTS", "TOOLS", "CALLS", "FAILED", "P50/P99", "LAST ERROR"];
 
 /// Show how the servers behind a running mcpwire expose are
 ///

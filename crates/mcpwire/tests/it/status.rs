@@ -16,7 +16,8 @@ async fn expose(rest: &[&str]) -> (Mcpwire, String) {
 
 #[tokio::test]
 async fn the_servers_of_a_hub_are_shown_with_what_they_did() {
-    let (_front, url) = expose(&["--prefix", "always", "--no-cache", "sample:", "--", BINARY, "reference", "--stdio"]).await;
+    let (_front, url) =
+        expose(&["--prefix", "always", "--no-cache", "sample:", "--", BINARY, "reference", "--stdio"]).await;
     let mut client = Client::open(reach::http(&url), "2025-11-25").await;
     assert_eq!(client.call("mcpwire__echo", serde_json::json!({"message": "hello"})).await, "hello");
     let told = within("both to be up", async {
