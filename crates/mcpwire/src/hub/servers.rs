@@ -61,8 +61,13 @@ impl Servers {
         while self.bridges.try_join_next().is_some() {}
         let Some(running) = self.servers.iter_mut().find(|running| running.server == server) else { return };
         let spec = &running.spec;
-        // If it cannot be had now, the bridge finds out and says so.
-        let upstreams = Upstreams::opened(spec.reach.clone()).unwrap_or_else(|_| Upstreams::new(spec.reach.clone()));
+        let upstreams = match spec.cached {
+            // It takes a while to start many programs. What is known of these is enough to welcome a client, so that goes
+            // first, and they are opened when they are asked for their lists, right afterwards.
+            Some(_) => Upstreams::new(spec.reach.clone()),
+            // If it cannot be had now, the bridge finds out and says so.
+            None => Upstreams::opened(spec.reach.clone()).unwrap_or_else(|_| Upstreams::new(spec.reach.clone())),
+        };
         let (downstream, port) = client_of_a_bridge();
         let config = spec.config.clone();
         let watch = Some(spec.health.watch());
