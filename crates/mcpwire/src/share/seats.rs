@@ -135,3 +135,70 @@ impl Wake for Bell {
         task.into_iter().for_each(Waker::wake);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+    use std::time::Duration;
+
+    use mcpwire_proto::{Id, Message};
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::link::Link;
+
+    const CLIENTS: u64 = 20;
+    const MESSAGES: u64 = 1000;
+
+    /// More messages than the runtime lets a task take at once, and than a channel holds, from threads of their own.
+    #[tokio::test]
+    async fn everything_is_heard_in_order_and_then_the_end() {
+        let mut seats = Seats::default();
+        for member in 1..=CLIENTS {
+            let (link, port) = Link::pair();
+            seats.join(Member(member), port);
+            thread::spawn(move || {
+                for number in 1..=MESSAGES {
+                    link.tx.blocking_send(Message::request(&Id::from(number), "ping", None).into()).unwrap();
+                    if number % (7 + member) == 0 {
+                        thread::yield_now();
+                    }
+                }
+            });
+        }
+        let mut heard = HashMap::new();
+        let reading = async {
+            while !seats.is_empty() {
+                match seats.next().await {
+                    (member, Some(packet)) => {
+                        let number = heard.entry(member).or_insert(0);
+                        *number += 1;
+                        assert_eq!(packet.message.id(), Some(&Id::from(*number)));
+                    }
+                    (member, None) => seats.leave(member),
+                }
+            }
+        };
+        timeout(Duration::from_secs(20), reading).await.expect("nobody is forgotten");
+        assert!(heard.len() == CLIENTS as usize && heard.values().all(|number| *number == MESSAGES), "{heard:?}");
+    }
+
+    #[tokio::test]
+    async fn one_that_says_much_does_not_keep_others_from_being_heard() {
+        let mut seats = Seats::default();
+        let links: Vec<Link> = (1..=2)
+            .map(|member| {
+                let (link, port) = Link::pair();
+                seats.join(Member(member), port);
+                link
+            })
+            .collect();
+        for (link, count) in links.iter().zip([100, 1]) {
+            for number in 0..count {
+                link.tx.send(Message::request(&Id::from(number), "ping", None).into()).await.unwrap();
+            }
+        }
+        let first_two = [seats.next().await.0, seats.next().await.0];
+        assert_eq!(first_two, [Member(1), Member(2)]);
+    }
+}
