@@ -8,7 +8,7 @@ use super::fetch::Ask;
 use super::{Client, Effect, Hub, Place, Server};
 use crate::failure::tells_of_no_answer;
 use crate::object::quoted;
-use crate::{Fault, Id, Kind, Lane, Message, Object, Packet, meta, method};
+use crate::{Fault, Id, Kind, Lane, Message, Packet, meta, method};
 
 /// A request that is with a server, by our id.
 #[derive(Debug)]
@@ -208,7 +208,7 @@ impl Hub {
 }
 
 fn is_internal(error: &Message) -> bool {
-    let error = error.payload().and_then(Object::parse);
+    let error = error.members();
     error.is_some_and(|error| error.get("code") == Some("-32603"))
 }
 

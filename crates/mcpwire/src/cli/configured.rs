@@ -10,6 +10,9 @@ use super::reach::ReachArgs;
 use crate::config::{self, Environment, Found, Options, Resolver, Server, Transport};
 use crate::target::{Later, Target};
 
+/// Set for the servers of a hub that serves all configured servers, of which it may be one itself.
+pub(super) const WITHIN: &str = "MCPWIRE_WITHIN_HUB";
+
 /// Where servers that are called by name are configured.
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(super) struct ConfigArgs {
@@ -35,7 +38,7 @@ impl ConfigArgs {
         let environment = environment()?;
         let found = config::load(&environment, &self.options());
         let server = find(&found, name)?;
-        configured(server, &Resolver::new(environment), reach)
+        configured(server, &Resolver::new(environment), reach, false)
     }
 }
 
@@ -62,13 +65,26 @@ pub(super) fn find<'a>(found: &'a Found, name: &str) -> Result<&'a Server> {
 }
 
 /// A configured server as a target, and how to deal with it. What is said on the command line holds where the
-/// configuration is silent.
-pub(super) fn configured(server: &Server, resolver: &Resolver, reach: &ReachArgs) -> Result<(Target, Config)> {
+/// configuration is silent. `among_all` marks the servers of a hub that serves all configured servers.
+pub(super) fn configured(
+    server: &Server,
+    resolver: &Resolver,
+    reach: &ReachArgs,
+    among_all: bool,
+) -> Result<(Target, Config)> {
     let sorted = !matches!(server.transport, Transport::Stdio(_));
     let (made, resolver, machine) = (server.clone(), resolver.clone(), reach.machine());
     let make = move || {
         let (server, resolver) = (made.clone(), resolver.clone());
-        async move { Ok(machine.adopt(server.target(&resolver).await?)) }
+        async move {
+            let mut target = machine.adopt(server.target(&resolver).await?);
+            if let Target::Child(options) = &mut target
+                && among_all
+            {
+                options.env.push((WITHIN.into(), "1".into()));
+            }
+            Ok(target)
+        }
     };
     let later = Later::new(&server.name, sorted, make);
     let target = if server.runs_commands() { Target::Later(later) } else { later.at_once()? };

@@ -140,11 +140,17 @@ impl ReachArgs {
         if self.mcp_hub {
             return Ok(Some(Target::Http(Box::new(self.http(&mcp_hub::find()?, Transport::Sse)?))));
         }
-        match (self.command.split_first(), self.orchestra.address()) {
-            (Some((program, args)), _) => Ok(Some(Target::Child(self.child(program, args)?))),
+        match (self.command()?, self.orchestra.address()) {
+            (Some(command), _) => Ok(Some(command)),
             (None, Some(at)) => Ok(Some(Target::Orchestra(self.quic(at)?))),
             (None, None) => Ok(None),
         }
+    }
+
+    /// COMMAND, if there is one.
+    pub(super) fn command(&self) -> Result<Option<Target>> {
+        let Some((program, args)) = self.command.split_first() else { return Ok(None) };
+        Ok(Some(Target::Child(self.child(program, args)?)))
     }
 
     /// Reads the files and variables that the arguments name.

@@ -159,8 +159,15 @@ async fn ctrl_c_cancels_the_call_and_leaves_nothing_behind() {
     let url = server.url();
     let mut child = Command::new(BINARY).args(["call", &url, "slow"]).kill_on_drop(true).spawn().unwrap();
     server.expect("initialize").await.initialized("s").await;
-    server.rest_of_handshake().await;
-    let call = server.expect("tools/call").await;
+    server.expect("notifications/initialized").await.accept().await;
+    // The call does not wait for the stream.
+    let call = loop {
+        let exchange = server.next().await;
+        match exchange.rpc_method().as_str() {
+            "tools/call" => break exchange,
+            _ => exchange.refuse(405, "").await,
+        }
+    };
     interrupt(child.id().unwrap());
     let cancelled = loop {
         let exchange = server.next().await;
