@@ -55,11 +55,16 @@ impl Ledger {
 
     /// A new request for the `echo` tool, as a line.
     pub fn echo(&mut self, line: &mut Vec<u8>) -> u64 {
+        self.call("echo", "", line)
+    }
+
+    /// A new request for an `echo` tool of this name, with these further members of its parameters.
+    pub fn call(&mut self, tool: &str, more: &str, line: &mut Vec<u8>) -> u64 {
         let id = self.open();
         let client = self.client;
         line.extend_from_slice(
             format!(
-                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{"text":"call {client}.{id}"}}}}}}"#
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{{"text":"call {client}.{id}"}}{more}}}}}"#
             )
             .as_bytes(),
         );

@@ -1,11 +1,12 @@
-//! Runs mcpwire beside its peers, on its own ground (`connect`), on theirs (`expose`), as a server (`folder`) and over
-//! QUIC (`quic`), and prints what each costs.
+//! Runs mcpwire beside its peers, on its own ground (`connect`), on theirs (`expose`), as a server (`folder`), over
+//! QUIC (`quic`) and with many servers as one (`hub`), and prints what each costs.
 
 mod affinity;
 mod connect;
 mod expose;
 mod folder;
 mod goals;
+mod hub;
 mod ledger;
 mod memory;
 mod places;
@@ -64,6 +65,8 @@ enum Which {
     Folder,
     /// A client's pipe, a bridge, and a server behind a gateway: over QUIC and over HTTP
     Quic,
+    /// A client's pipe, and ten servers behind one hub
+    Hub,
 }
 
 #[derive(Serialize)]
@@ -76,6 +79,8 @@ struct Reports {
     folder: Option<folder::Report>,
     #[serde(skip_serializing_if = "Option::is_none")]
     quic: Option<connect::Report>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hub: Option<hub::Report>,
 }
 
 fn main() -> ExitCode {
@@ -113,7 +118,7 @@ fn run(args: Args) -> Result<()> {
     places::check_names(&args.only, &known)?;
 
     let mut lost = false;
-    let mut reports = Reports { connect: None, expose: None, folder: None, quic: None };
+    let mut reports = Reports { connect: None, expose: None, folder: None, quic: None, hub: None };
     if asked(Which::Connect) {
         let report = connect::run(&places, &args)?;
         println!("== connect: a pipe, a bridge, a fast server on HTTP\n{}", report.text());
@@ -137,6 +142,12 @@ fn run(args: Args) -> Result<()> {
         println!("== quic: a pipe, a bridge, a gateway, a fast server on stdio\n{}", report.text());
         lost |= report.contenders.iter().any(|summary| !quic::is_theirs(&summary.name) && summary.fault.is_some());
         reports.quic = Some(report);
+    }
+    // Its contenders are all mcpwire.
+    if asked(Which::Hub) && args.only.is_empty() {
+        let report = hub::run(&places, &args)?;
+        println!("== hub: a pipe, ten servers of 50 tools as one\n{}", report.text());
+        reports.hub = Some(report);
     }
     if let Some(file) = &args.json {
         write_json(file, &reports)?;

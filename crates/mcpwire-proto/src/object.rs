@@ -58,6 +58,20 @@ impl<'a> Object<'a> {
         self.0.retain(|(key, _)| key != name);
     }
 
+    /// The object as JSON text.
+    pub(crate) fn text(&self) -> String {
+        let size: usize = self.0.iter().map(|(key, value)| key.len() + value.len() + 4).sum();
+        let mut text = String::with_capacity(size + 2);
+        for (n, (key, value)) in self.0.iter().enumerate() {
+            text.push(if n > 0 { ',' } else { '{' });
+            text.push_str(&quoted(key));
+            text.push(':');
+            text.push_str(value);
+        }
+        text.push_str(if self.0.is_empty() { "{}" } else { "}" });
+        text
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -69,18 +83,21 @@ impl<'a> Object<'a> {
 
 impl fmt::Display for Object<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("{")?;
-        for (n, (key, value)) in self.0.iter().enumerate() {
-            let comma = if n > 0 { "," } else { "" };
-            write!(f, "{comma}{}:{value}", quoted(key))?;
-        }
-        f.write_str("}")
+        f.write_str(&self.text())
     }
 }
 
 /// The text as a JSON string.
 pub fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    // Names and the like, which are written with every message, seldom have anything in them to escape.
+    if text.bytes().any(|byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
+        return serde_json::Value::from(text).to_string();
+    }
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    quoted.push_str(text);
+    quoted.push('"');
+    quoted
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
@@ -121,6 +138,13 @@ mod tests {
         object.set("e", "[]");
         object.remove("a");
         assert_eq!(object.to_string(), r#"{"b\"":{"c" : 12345678901234567890},"d":2,"e":[]}"#);
+    }
+
+    #[test]
+    fn texts_are_quoted_as_json_wants_it() {
+        for text in ["", "plain/name", "ü\u{7f}\u{2028}", "a\"b", "back\\slash", "line\nbreak", "\u{0}\u{1f}"] {
+            assert_eq!(quoted(text), serde_json::Value::from(text).to_string(), "{text:?}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod mcp;
 
 use std::convert::Infallible;
 use std::io::Write;
+use std::sync::LazyLock;
 
 use anyhow::Result;
 use bytes::Bytes;
@@ -17,9 +18,10 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use crate::mcp::Reply;
+use crate::mcp::{Reply, Server};
 
 const SESSION: &str = "bench-session";
+static SERVER: LazyLock<Server> = LazyLock::new(Server::default);
 
 // One thread: the machine's other cores belong to the bridge and to the driver.
 #[tokio::main(flavor = "current_thread")]
@@ -57,7 +59,7 @@ async fn handle(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Inf
 }
 
 fn answer(body: &[u8]) -> Response<Full<Bytes>> {
-    match mcp::reply(body) {
+    match mcp::reply(&SERVER, body) {
         Reply::Welcome(body) => {
             let mut response = json(body);
             response.headers_mut().insert("mcp-session-id", HeaderValue::from_static(SESSION));

@@ -42,7 +42,7 @@ impl Identity {
             if let Some(level) = log_level {
                 meta.set(key::LOG_LEVEL, quoted(level));
             }
-            meta.to_string()
+            meta.text()
         };
         params.set("_meta", meta);
         request.with_members(&params)
@@ -62,7 +62,7 @@ pub(super) fn unsigned(request: &Message, progress_token: Option<&Id>) -> Messag
         if let Some(token) = progress_token {
             meta.set("progressToken", token.as_json());
         }
-        let rest = (!meta.is_empty()).then(|| meta.to_string());
+        let rest = (!meta.is_empty()).then(|| meta.text());
         match rest {
             Some(rest) => params.set("_meta", rest),
             None => params.remove("_meta"),
@@ -133,7 +133,7 @@ pub(super) fn complete(result: &Message, method: &Method, server_info: Option<&s
         let meta = {
             let mut meta = members.object("_meta").unwrap_or_default();
             meta.set(key::SERVER_INFO, info);
-            meta.to_string()
+            meta.text()
         };
         members.set("_meta", meta);
     }
@@ -218,7 +218,7 @@ pub(super) fn unsubscribed(notification: &Message) -> Message {
     let Some(mut params) = notification.members() else { return notification.clone() };
     let Some(mut meta) = params.object("_meta") else { return notification.clone() };
     meta.remove(key::SUBSCRIPTION_ID);
-    let rest = (!meta.is_empty()).then(|| meta.to_string());
+    let rest = (!meta.is_empty()).then(|| meta.text());
     match rest {
         Some(rest) => params.set("_meta", rest),
         None => params.remove("_meta"),
@@ -237,7 +237,7 @@ pub(crate) fn subscribed(notification: &Message, subscription: &Id) -> Message {
     let meta = {
         let mut meta = params.object("_meta").unwrap_or_default();
         meta.set(key::SUBSCRIPTION_ID, subscription.as_json());
-        meta.to_string()
+        meta.text()
     };
     params.set("_meta", meta);
     notification.with_members(&params)

@@ -12,6 +12,7 @@ mod doctor;
 mod expose;
 mod folder;
 mod guard;
+mod http;
 mod init;
 mod install;
 mod log;
@@ -21,6 +22,7 @@ mod quic;
 mod reach;
 mod reference;
 mod servers;
+mod status;
 mod stderr;
 mod target;
 mod targets;
@@ -61,6 +63,7 @@ enum Command {
     Install(Box<install::Args>),
     Uninstall(install::UninstallArgs),
     Servers(servers::Args),
+    Status(Box<status::Args>),
     Demo(demo::Args),
     Completions(completions::CompletionsArgs),
     Man(completions::ManArgs),
@@ -95,6 +98,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Install(args) => install::run(&args, &argv),
         Command::Uninstall(args) => install::run_uninstall(&args),
         Command::Servers(args) => servers::run(&args),
+        Command::Status(args) => status::run(&args),
         Command::Demo(args) => demo::run(args),
         Command::Completions(args) => completions::completions(&args),
         Command::Man(args) => completions::man(&args),

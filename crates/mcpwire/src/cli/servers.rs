@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use clap::Args as ClapArgs;
 use serde_json::{Value, json};
 
+use super::ask::terminal::Terminal;
 use super::configured::{ConfigArgs, environment};
 use crate::config::{self, Environment, Found, Ignored, Scope, Server, Source, Transport, Why};
 use crate::target::without_secrets;
@@ -79,23 +80,10 @@ fn reached(server: &Server) -> String {
     }
 }
 
+/// Nothing is cut: where a file is and why it is left alone are what one came for.
 fn aligned<const N: usize>(head: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
-    let head = head.map(str::to_owned);
-    let rows: Vec<[String; N]> = [head].into_iter().chain(rows).map(|row| row.map(|cell| clean(&cell))).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; N] = std::array::from_fn(width);
-    let mut text = String::new();
-    for row in &rows {
-        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
-        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
-        text.push('\n');
-    }
-    text
-}
-
-/// Files of others may hold what a terminal takes for orders.
-fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    let rows: Vec<Vec<String>> = rows.map(Vec::from).collect();
+    Terminal { width: None, ..Terminal::stdout() }.table(&head, &rows)
 }
 
 fn to_json(found: &Found) -> Value {

@@ -284,8 +284,9 @@ impl Running {
             while let Some(effect) = self.machine.poll_effect() {
                 self.perform(effect);
             }
-            self.servers.flush();
+            // Clients first: the answer to one need not wait until a server is started.
             let gone = self.guests.flush();
+            self.servers.flush();
             if gone.is_empty() {
                 return;
             }

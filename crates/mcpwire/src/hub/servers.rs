@@ -7,11 +7,16 @@ use mcpwire_proto::hub::Server;
 use mcpwire_proto::{Message, Packet};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 
 use super::Spec;
 use super::outlet::Outlet;
 use crate::bridge::{self, Upstreams};
 use crate::link::{Event, Link, Port};
+
+/// What a client has before servers are started that are known from before: what is known of them is enough to welcome it,
+/// and to start many programs takes longer.
+const HEAD_START: Duration = Duration::from_millis(5);
 
 pub(super) struct Servers {
     servers: Vec<Running>,
@@ -60,15 +65,18 @@ impl Servers {
     pub(super) fn open(&mut self, server: Server) {
         while self.bridges.try_join_next().is_some() {}
         let Some(running) = self.servers.iter_mut().find(|running| running.server == server) else { return };
-        let spec = &running.spec;
-        // If it cannot be had now, the bridge finds out and says so.
-        let upstreams = Upstreams::opened(spec.reach.clone()).unwrap_or_else(|_| Upstreams::new(spec.reach.clone()));
         let (downstream, port) = client_of_a_bridge();
-        let config = spec.config.clone();
-        let watch = Some(spec.health.watch());
-        let bridge = bridge::carry(downstream, upstreams, config, std::future::pending::<()>(), Duration::ZERO, watch);
-        self.bridges.spawn(async {
-            let (_, upstreams) = bridge.await;
+        let (reach, config) = (running.spec.reach.clone(), running.spec.config.clone());
+        let watch = Some(running.spec.health.watch());
+        let known = running.spec.cached.is_some();
+        self.bridges.spawn(async move {
+            if known {
+                sleep(HEAD_START).await;
+            }
+            // If it cannot be had now, the bridge finds out and says so.
+            let upstreams = Upstreams::opened(reach.clone()).unwrap_or_else(|_| Upstreams::new(reach));
+            let never = std::future::pending::<()>();
+            let (_, upstreams) = bridge::carry(downstream, upstreams, config, never, Duration::ZERO, watch).await;
             upstreams.gone().await;
         });
         running.bridge = Some(port);

@@ -18,6 +18,7 @@ mod reference;
 mod servers;
 mod sharp;
 mod stateless;
+mod status;
 mod support;
 mod table;
 mod tidy;

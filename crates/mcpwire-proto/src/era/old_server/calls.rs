@@ -121,7 +121,7 @@ impl OldServer {
 
     fn answered(&mut self, upstream: Upstream, server_id: &Id, answer: &Message, now: Instant) {
         let Some(seat) = self.seat(upstream) else { return };
-        let info = seat.server_info();
+        let info = seat.server_info.clone();
         match seat.under_way.remove(server_id) {
             Some(Whose::Call(id)) => {
                 let Some(call) = self.calls.remove(&id) else { return };

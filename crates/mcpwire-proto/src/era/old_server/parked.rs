@@ -120,7 +120,7 @@ impl OldServer {
         let slip = Slip { number, until: parked.until, request: seal::digest(&parked.call.request) };
         let slip = self.seal.close(&slip);
         let info = self.seats.iter().find(|seat| seat.upstream == parked.call.upstream);
-        let info = info.and_then(|seat| seat.server_info());
+        let info = info.and_then(|seat| seat.server_info.clone());
         let result = parked.input_required(id, &slip, info.as_deref());
         self.tell(id, result);
     }

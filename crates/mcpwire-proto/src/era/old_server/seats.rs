@@ -83,6 +83,8 @@ pub(crate) struct Seat {
     opening: Id,
     /// What the server answered to it.
     pub(super) initialized: Option<String>,
+    /// Its `serverInfo`, which every result repeats.
+    pub(super) server_info: Option<String>,
     /// Requests that wait for the session to be open.
     backlog: VecDeque<Message>,
     pub(super) under_way: HashMap<Id, Whose>,
@@ -104,6 +106,7 @@ impl Seat {
             sort,
             opening,
             initialized: None,
+            server_info: None,
             backlog: VecDeque::new(),
             under_way: HashMap::new(),
             log_level: None,
@@ -132,10 +135,6 @@ impl Seat {
     /// What the server told of itself.
     pub(super) fn server(&self) -> Object<'_> {
         self.initialized.as_deref().and_then(Object::parse).unwrap_or_default()
-    }
-
-    pub(super) fn server_info(&self) -> Option<String> {
-        self.server().get("serverInfo").map(str::to_owned)
     }
 
     /// Whether the server says of itself that it has this, as in `resources`, `subscribe`.
@@ -274,6 +273,7 @@ impl OldServer {
     fn opened(&mut self, upstream: Upstream, result: &Message, now: Instant) {
         let Some(seat) = self.seat(upstream) else { return };
         seat.initialized = Some(result.payload().unwrap_or("{}").to_owned());
+        seat.server_info = seat.server().get("serverInfo").map(str::to_owned);
         seat.used = now;
         let backlog = seat.take_backlog();
         (self.proven, self.refused) = (true, false);
