@@ -18,7 +18,7 @@ import { fileURLToPath } from "node:url";
 import { bounded, HAS, load, newClient, newTransport } from "./sdk.mjs";
 
 const [filter = ""] = process.argv.slice(2);
-const seconds = Number(process.env.CHAOS_SECONDS ?? 90);
+const seconds = Number(process.env.CHAOS_SECONDS ?? 120);
 const seed = Number(process.env.CHAOS_SEED ?? Date.now() % 1_000_000);
 const mcpwire = process.env.MCPWIRE;
 const here = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
