@@ -6,122 +6,23 @@
 // the stateless era and no other). SERVER is everything, python, reference or ts2, with the transport behind the bridge
 // after a dash. COMMAND is the bridge on stdio; without one the client goes to URL, where a bridge listens.
 import assert from "node:assert/strict";
-import { createRequire } from "node:module";
+import { bounded, HAS, load, LOG_LEVEL, newClient, newTransport, notes, ROOT } from "./sdk.mjs";
 
-const require = createRequire(new URL("../.peers/", import.meta.url));
 const [generation, server, url, filter, ...bridge] = process.argv.slice(2);
 const [kind] = server.split("-");
 const old = generation === "1";
-const sdk = old ? loadOld() : loadNew();
+const sdk = load(generation);
+const has = HAS[kind];
 const transport = bridge.length > 0 ? "stdio" : "http";
 const label = `ts-sdk-${sdk.version.split(".").slice(0, 2).join(".")}${{ "2-new": " pinned" }[generation] ?? ""} over ${transport} x ${server}`;
 
 const CHECK_MS = 20_000;
-const ROOT = "file:///interop/root";
-const LOG_LEVEL = "io.modelcontextprotocol/logLevel";
 
-/** What does what at the servers: [tool, arguments]. */
-const USER = { username: "elicited-4711", email: "a@example.com" };
-const OF_THE_SUITE = {
-  progress: ["test_tool_with_progress", {}],
-  steps: [0, 50, 100],
-  logging: ["test_tool_with_logging", {}],
-  sampling: ["test_sampling", { prompt: "prompt-0815" }],
-  elicitation: ["test_elicitation", { message: "Who are you?" }],
-  form: USER,
-  roots: ["test_input_required_result_list_roots", {}],
-  change: ["test_trigger_tool_change", {}],
-  resource: "test://watched-resource",
-  touch: ["touch", {}],
-  prompt: "test_simple_prompt",
-};
-const OF_EVERYTHING = {
-  progress: ["trigger-long-running-operation", { duration: 0.3, steps: 3 }],
-  steps: [1, 2, 3],
-  sampling: ["trigger-sampling-request", { prompt: "prompt-0815", maxTokens: 10 }],
-  elicitation: ["trigger-elicitation-request", {}],
-  form: { name: "elicited-4711" },
-  roots: ["get-roots-list", {}],
-  resource: "demo://resource/dynamic/text/1",
-  touch: ["toggle-subscriber-updates", {}],
-  prompt: "simple-prompt",
-};
-const has = {
-  everything: OF_EVERYTHING,
-  python: { ...OF_EVERYTHING, logging: ["toggle-simulated-logging", {}], change: ["change-the-tools", {}] },
-  reference: OF_THE_SUITE,
-  ts2: OF_THE_SUITE,
-}[kind];
-
-/** SDK 1.x. */
-function loadOld() {
-  const { Client } = require("@modelcontextprotocol/sdk/client/index.js");
-  const { StdioClientTransport } = require("@modelcontextprotocol/sdk/client/stdio.js");
-  const { StreamableHTTPClientTransport } = require("@modelcontextprotocol/sdk/client/streamableHttp.js");
-  const schemas = require("@modelcontextprotocol/sdk/types.js");
-  const { version } = require("./node_modules/@modelcontextprotocol/sdk/package.json");
-  const asked = {
-    "roots/list": schemas.ListRootsRequestSchema,
-    "elicitation/create": schemas.ElicitRequestSchema,
-    "sampling/createMessage": schemas.CreateMessageRequestSchema,
-  };
-  const told = {
-    "notifications/message": schemas.LoggingMessageNotificationSchema,
-    "notifications/resources/updated": schemas.ResourceUpdatedNotificationSchema,
-    "notifications/tools/list_changed": schemas.ToolListChangedNotificationSchema,
-  };
-  return {
-    version,
-    StdioClientTransport,
-    StreamableHTTPClientTransport,
-    client: (info, options) => new Client(info, options),
-    onRequest: (client, method, answer) => client.setRequestHandler(asked[method], answer),
-    onNotification: (client, method, note) => client.setNotificationHandler(told[method], note),
-    call: (client, params, options) => client.callTool(params, undefined, options),
-  };
-}
-
-/** SDK 2.x. */
-function loadNew() {
-  const { Client, StreamableHTTPClientTransport } = require("@modelcontextprotocol/client");
-  const { StdioClientTransport } = require("@modelcontextprotocol/client/stdio");
-  const { version } = require("./node_modules/@modelcontextprotocol/client/package.json");
-  const mode = generation === "2-new" ? { pin: "2026-07-28" } : "auto";
-  return {
-    version,
-    StdioClientTransport,
-    StreamableHTTPClientTransport,
-    client: (info, options) => new Client(info, { ...options, versionNegotiation: { mode } }),
-    onRequest: (client, method, answer) => client.setRequestHandler(method, answer),
-    onNotification: (client, method, note) => client.setNotificationHandler(method, note),
-    call: (client, params, options) => client.callTool(params, options),
-  };
-}
-
-async function bounded(promise, ms, complaint) {
-  let timer;
-  const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`${complaint} within the time limit`)), ms);
-  });
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
-}
-
-async function connect({ roots = true } = {}) {
-  const [command, ...args] = bridge;
-  const transport = command
-    ? new sdk.StdioClientTransport({ command, args, stderr: "inherit" })
-    : new sdk.StreamableHTTPClientTransport(new URL(url));
+async function connect(offers) {
+  const transport = newTransport(sdk, url, bridge);
   const received = []; // as it stands on the wire
   transport.onmessage = (message) => received.push(message);
-  const capabilities = { sampling: {}, elicitation: { form: {} }, ...(roots && { roots: {} }) };
-  const client = sdk.client({ name: "interop-eras", version: "1.0.0" }, { capabilities });
-  const asked = { elicitation: 0 };
-  if (roots) sdk.onRequest(client, "roots/list", () => ({ roots: [{ uri: ROOT, name: "root" }] }));
-  sdk.onRequest(client, "elicitation/create", () => ((asked.elicitation += 1), { action: "accept", content: has.form }));
-  sdk.onRequest(client, "sampling/createMessage", ({ params }) => {
-    asked.sampling = params.messages[0].content.text;
-    return { role: "assistant", model: "none", content: { type: "text", text: "sampled-4711" } };
-  });
+  const { client, asked } = newClient(sdk, "interop-eras", () => has.form, offers);
   await bounded(client.connect(transport), CHECK_MS, "no connection");
   const call = async ([name, args], options, _meta) => {
     const result = await sdk.call(client, { name, arguments: args, ...(_meta && { _meta }) }, options);
@@ -133,15 +34,6 @@ async function connect({ roots = true } = {}) {
     await client.close();
   };
   return { client, received, asked, call, close };
-}
-
-/** Collects notifications; `next` waits for one more. */
-function notes(client, method) {
-  const seen = [];
-  let wake = () => {};
-  sdk.onNotification(client, method, ({ params }) => (seen.push(params), wake()));
-  const next = () => (seen.length > 0 ? undefined : new Promise((resolve) => (wake = resolve)));
-  return { seen, next: () => bounded(next(), 12_000, `${method} did not arrive`) };
 }
 
 const checks = {
@@ -176,14 +68,14 @@ const checks = {
     assert.deepEqual(told, has.steps.slice(0, told.length));
   },
   "logging": has.logging && (async ({ client, call }) => {
-    const { seen, next } = notes(client, "notifications/message");
+    const { seen, next } = notes(sdk, client, "notifications/message");
     if (old) await client.setLoggingLevel("info");
     await call(has.logging, undefined, old ? undefined : { [LOG_LEVEL]: "info" });
     await next();
     assert(seen.every(({ level }) => level !== "debug"), "a message below the level");
   }),
   "no logging unasked": has.logging && !old && (async ({ client, call }) => {
-    const { seen } = notes(client, "notifications/message");
+    const { seen } = notes(sdk, client, "notifications/message");
     await call(has.logging);
     await call(["echo", { message: "later" }]);
     assert.equal(seen.length, 0);
@@ -203,7 +95,7 @@ const checks = {
   },
   "roots": async ({ call }) => assert.match(await call(has.roots), kind === "ts2" ? /root/ : new RegExp(ROOT)),
   "subscription": async ({ client, call }) => {
-    const { seen, next } = notes(client, "notifications/resources/updated");
+    const { seen, next } = notes(sdk, client, "notifications/resources/updated");
     let subscription;
     if (old) await client.subscribeResource({ uri: has.resource });
     else {
@@ -219,7 +111,7 @@ const checks = {
     assert.match(await call(["echo", { message: "after" }]), /after/);
   },
   "list changed": has.change && (async ({ client, call }) => {
-    const { next } = notes(client, "notifications/tools/list_changed");
+    const { next } = notes(sdk, client, "notifications/tools/list_changed");
     const subscription = old ? undefined : await client.listen({ toolsListChanged: true });
     await call(has.change);
     await next();

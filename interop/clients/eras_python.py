@@ -7,132 +7,23 @@ python, reference or ts2, with the transport behind the bridge after a dash. COM
 the client goes to URL, where a bridge listens.
 """
 
-import re
 import sys
-from contextlib import asynccontextmanager
-from importlib.metadata import version
 
 import anyio
 import mcp.types as types
-from mcp import ClientSession, StdioServerParameters
-from mcp.client.stdio import stdio_client
-from mcp.client.streamable_http import streamable_http_client
+from python_sdk import HAS as HAS_ALL
+from python_sdk import OLD, ROOT, SDK, cancel_last, cause, connect, next_of, plain
 
 server, url, only, *bridge = sys.argv[1:]
-sdk = version("mcp").split(".")
-old = sdk[0] == "1"
 kind = server.split("-")[0]
-label = f"python-sdk-{sdk[0]}.{sdk[1]} over {'stdio' if bridge else 'http'} x {server}"
+label = f"python-sdk-{SDK} over {'stdio' if bridge else 'http'} x {server}"
 
 CHECK_S = 20
-WAIT_S = 12  # server-everything repeats its updates every 5 s
-ROOT = "file:///interop/root"
-
-OF_THE_SUITE = {
-    "progress": ("test_tool_with_progress", {}),
-    "steps": [0, 50, 100],
-    "logging": ("test_tool_with_logging", {}),
-    "sampling": ("test_sampling", {"prompt": "prompt-0815"}),
-    "elicitation": ("test_elicitation", {"message": "Who are you?"}),
-    "form": {"username": "elicited-4711", "email": "a@example.com"},
-    "roots": ("test_input_required_result_list_roots", {}),
-    "change": ("test_trigger_tool_change", {}),
-    "resource": "test://watched-resource",
-    "touch": ("touch", {}),
-    "prompt": "test_simple_prompt",
-}
-OF_EVERYTHING = {
-    "progress": ("trigger-long-running-operation", {"duration": 0.3, "steps": 3}),
-    "steps": [1, 2, 3],
-    "sampling": ("trigger-sampling-request", {"prompt": "prompt-0815", "maxTokens": 10}),
-    "elicitation": ("trigger-elicitation-request", {}),
-    "form": {"name": "elicited-4711"},
-    "roots": ("get-roots-list", {}),
-    "resource": "demo://resource/dynamic/text/1",
-    "touch": ("toggle-subscriber-updates", {}),
-    "prompt": "simple-prompt",
-}
-OF_PYTHON = {"logging": ("toggle-simulated-logging", {}), "change": ("change-the-tools", {})}
-HAS = {
-    "everything": OF_EVERYTHING,
-    "python": OF_EVERYTHING | OF_PYTHON,
-    "reference": OF_THE_SUITE,
-    "ts2": OF_THE_SUITE,
-}[kind]
-
-
-def plain(model):
-    return model.model_dump(by_alias=True, mode="json", exclude_none=True)
-
-
-class Connection:
-    """The client, and what the server told and asked it."""
-
-    def __init__(self):
-        self.client = None
-        self.asked = {"elicitation": 0}
-        self.told = []
-        self.changed = anyio.Event()
-
-    async def sample(self, context, params):
-        self.asked["sampling"] = plain(params)["messages"][0]["content"]["text"]
-        content = {"type": "text", "text": "sampled-4711"}
-        return types.CreateMessageResult.model_validate({"role": "assistant", "model": "none", "content": content})
-
-    async def elicit(self, context, params):
-        self.asked["elicitation"] += 1
-        return types.ElicitResult.model_validate({"action": "accept", "content": HAS["form"]})
-
-    async def roots(self, context):
-        return types.ListRootsResult.model_validate({"roots": [{"uri": ROOT, "name": "root"}]})
-
-    async def note(self, message):
-        message = getattr(message, "root", message)
-        self.told.append(plain(message) if hasattr(message, "method") else {})
-        self.changed.set()
-        self.changed = anyio.Event()
-
-    async def log(self, params):
-        pass  # `note` gets it, too
-
-    async def until_told(self, method):
-        with anyio.move_on_after(WAIT_S):
-            while not (found := [m for m in self.told if m.get("method") == method]):
-                await self.changed.wait()
-            return found[0]
-        raise AssertionError(f"{method} did not arrive within the time limit")
-
-    async def call(self, tool, **options):
-        result = plain(await self.client.call_tool(tool[0], tool[1], **options))
-        assert not result.get("isError"), f"{tool[0]}: {result['content']}"
-        return "\n".join(item.get("text", "") for item in result["content"])
-
-
-@asynccontextmanager
-async def connect(roots=True):
-    connection = Connection()
-    callbacks = {
-        "sampling_callback": connection.sample,
-        "elicitation_callback": connection.elicit,
-        "list_roots_callback": connection.roots if roots else None,
-        "logging_callback": connection.log,
-        "message_handler": connection.note,
-    }
-    process = StdioServerParameters(command=bridge[0], args=bridge[1:]) if bridge else None
-    if old:
-        transport = stdio_client(process) if process else streamable_http_client(url)
-        async with transport as streams, ClientSession(*streams[:2], **callbacks) as connection.client:
-            await connection.client.initialize()
-            yield connection
-    else:
-        from mcp import Client
-
-        async with Client(process or url, log_level="info", **callbacks) as connection.client:
-            yield connection
+HAS = HAS_ALL[kind]
 
 
 async def its_version(c):
-    if not old:
+    if not OLD:
         assert c.client.protocol_version == "2026-07-28", c.client.protocol_version
 
 
@@ -181,7 +72,7 @@ async def progress(c):
 
 
 async def logging(c):
-    if old:
+    if OLD:
         await c.client.set_logging_level("info")
     await c.call(HAS["logging"])
     await c.until_told("notifications/message")
@@ -211,7 +102,7 @@ async def roots(c):
 
 
 async def subscription(c):
-    if old:
+    if OLD:
         await c.client.subscribe_resource(HAS["resource"])
         await c.call(HAS["touch"])
         update = await c.until_told("notifications/resources/updated")
@@ -229,7 +120,7 @@ async def subscription(c):
 
 
 async def list_changed(c):
-    if old:
+    if OLD:
         await c.call(HAS["change"])
         await c.until_told("notifications/tools/list_changed")
     else:
@@ -238,23 +129,14 @@ async def list_changed(c):
             await next_of(events)
 
 
-async def next_of(events):
-    with anyio.move_on_after(WAIT_S):
-        async for event in events:
-            return event
-    raise AssertionError("no event within the time limit")
-
-
 async def cancel(c):
     slow = {"reference": ("slow", {"ms": 5000}), "ts2": ("slow", {})}
     tool = slow.get(kind, ("trigger-long-running-operation", {"duration": 5, "steps": 50}))
     with anyio.move_on_after(0.5) as limit:
         await c.call(tool)
     assert limit.cancelled_caught, "it was faster than the limit"
-    if old:  # Version 2 says it by itself when a call is abandoned.
-        params = types.CancelledNotificationParams(requestId=c.client._request_id - 1, reason="enough")
-        notification = types.CancelledNotification(method="notifications/cancelled", params=params)
-        await c.client.send_notification(types.ClientNotification(notification))
+    if OLD:  # Version 2 says it by itself when a call is abandoned.
+        await cancel_last(c.client)
     assert "still here" in await c.call(("echo", {"message": "still here"}))
 
 
@@ -280,16 +162,10 @@ async def run(check):
     with anyio.move_on_after(CHECK_S) as limit:
         # server-everything asks whoever has roots for them, 350 ms after a session began: in the middle of a call, whose
         # client then hears only the last of the progress that it missed.
-        async with connect(roots=check is not progress) as connection:
+        async with connect(url, bridge, lambda _: HAS["form"], roots=check is not progress) as connection:
             await check(connection)
     if limit.cancelled_caught:
         raise AssertionError("the check did not finish within the time limit")
-
-
-def cause(exception):
-    while isinstance(exception, BaseExceptionGroup):
-        exception = exception.exceptions[0]
-    return re.sub(r"\s+", " ", f"{type(exception).__name__}: {exception}")[:200]
 
 
 def main():

@@ -3,7 +3,7 @@
 //
 //   fixture-ts2.mjs             on stdin and stdout, for clients of both eras
 //   fixture-ts2.mjs --new-only  … of the stateless era only
-//   fixture-ts2.mjs --http      as Streamable HTTP on a free loopback port; prints its URL as the first line
+//   fixture-ts2.mjs --http      as Streamable HTTP on a free loopback port or $PORT; prints its URL as the first line
 //
 // The same server is asked directly and through a bridge: what differs is the bridge's doing.
 import { createServer } from "node:http";
@@ -215,6 +215,7 @@ const TOOLS = {
     return [text("touched")];
   }],
   echo: ["Says what it was told", strings("message"), (_, { message }) => [text(message)]],
+  "get-env": ["Tells what it is called", {}, () => [text(JSON.stringify({ INTEROP_NAME: process.env.INTEROP_NAME }))]],
   slow: ["Takes five seconds", {}, async ({ ctx }) => {
     await sleep(SLOW_MS, undefined, { signal: ctx.mcpReq.signal });
     return [text("slept")];
@@ -374,7 +375,7 @@ if (process.argv.includes("--http")) {
   const http = createServer((request, response) => {
     if (guards.every((guard) => guard(request, response))) void serve(request, response);
   });
-  http.listen(0, "127.0.0.1", () => console.log(`http://127.0.0.1:${http.address().port}/mcp`));
+  http.listen(Number(process.env.PORT ?? 0), "127.0.0.1", () => console.log(`http://127.0.0.1:${http.address().port}/mcp`));
 } else {
   serveStdio(newServer, { legacy: newOnly ? "reject" : "serve" });
 }

@@ -7,6 +7,7 @@ and can drop a response stream in the middle of a call (`cut-the-stream`).
 """
 
 import json
+import os
 import sys
 import weakref
 
@@ -51,6 +52,7 @@ async def list_tools():
         tool("trigger-long-running-operation", duration="number", steps="integer", label="string"),
         tool("trigger-sampling-request", prompt="string", maxTokens="integer"),
         tool("trigger-elicitation-request"),
+        tool("get-env"),
         tool("get-roots-list"),
         tool("toggle-simulated-logging"),
         tool("toggle-subscriber-updates"),
@@ -69,6 +71,10 @@ async def call_tool(name, arguments):
 
 async def echo(context, arguments):
     return "Echo: " + arguments["message"]
+
+
+async def get_env(context, arguments):
+    return json.dumps({"INTEROP_NAME": os.environ.get("INTEROP_NAME")})
 
 
 async def long_operation(context, arguments):
@@ -143,6 +149,7 @@ TOOLS = {
     "trigger-long-running-operation": long_operation,
     "trigger-sampling-request": ask_model,
     "trigger-elicitation-request": ask_user,
+    "get-env": get_env,
     "get-roots-list": ask_roots,
     "toggle-simulated-logging": log_every_level,
     "toggle-subscriber-updates": update_subscribers,

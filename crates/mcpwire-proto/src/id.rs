@@ -11,17 +11,23 @@ use std::sync::Arc;
 /// mean the same value: a peer may write `"é"` where we wrote `"\u00e9"`, or `1` where we wrote `1.0`. A string is
 /// never equal to a number.
 #[derive(Clone)]
-pub struct Id {
-    raw: Text,
-    /// The one spelling used for comparison, where it differs from `raw`.
-    canonical: Option<Arc<str>>,
-}
+pub struct Id(Text);
 
 /// Almost every id is short: it is kept in place and costs no allocation.
 #[derive(Clone)]
 enum Text {
-    Short { length: u8, bytes: [u8; SHORT] },
+    Short {
+        length: u8,
+        bytes: [u8; SHORT],
+    },
     Long(Arc<str>),
+    /// One that is not spelt in the way that ids are compared by.
+    Odd(Arc<Odd>),
+}
+
+struct Odd {
+    raw: Box<str>,
+    canonical: Box<str>,
 }
 
 const SHORT: usize = 22;
@@ -47,6 +53,7 @@ impl Deref for Text {
             // It was a text when it was taken in.
             Text::Short { length, bytes } => std::str::from_utf8(&bytes[..usize::from(*length)]).unwrap_or_default(),
             Text::Long(text) => text,
+            Text::Odd(odd) => &odd.raw,
         }
     }
 }
@@ -63,12 +70,15 @@ impl Id {
             b'-' | b'0'..=b'9' => canonical_number(raw),
             _ => return None,
         };
-        Some(Id { raw: raw.into(), canonical: canonical.filter(|c| c != raw).map(Into::into) })
+        Some(Id(match canonical.filter(|canonical| canonical != raw) {
+            Some(canonical) => Text::Odd(Arc::new(Odd { raw: raw.into(), canonical: canonical.into() })),
+            None => raw.into(),
+        }))
     }
 
     /// The id as its owner wrote it.
     pub fn as_json(&self) -> &str {
-        &self.raw
+        &self.0
     }
 
     /// An id for a request of our own. Bridges may stand in a row, and each has clients that make up ids, too: the tag,
@@ -78,7 +88,10 @@ impl Id {
     }
 
     fn key(&self) -> &str {
-        self.canonical.as_deref().unwrap_or(&self.raw)
+        match &self.0 {
+            Text::Odd(odd) => &odd.canonical,
+            text => text,
+        }
     }
 }
 
@@ -97,13 +110,13 @@ fn canonical_number(raw: &str) -> Option<String> {
 impl From<&str> for Id {
     /// A string id.
     fn from(text: &str) -> Id {
-        Id { raw: Text::from(&*serde_json::Value::from(text).to_string()), canonical: None }
+        Id(Text::from(&*serde_json::Value::from(text).to_string()))
     }
 }
 
 impl From<u64> for Id {
     fn from(number: u64) -> Id {
-        Id { raw: Text::from(&*number.to_string()), canonical: None }
+        Id(Text::from(&*number.to_string()))
     }
 }
 
@@ -123,13 +136,13 @@ impl Hash for Id {
 
 impl fmt::Debug for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.raw)
+        f.write_str(&self.0)
     }
 }
 
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.raw)
+        f.write_str(&self.0)
     }
 }
 

@@ -1,8 +1,10 @@
 //! Single values deep in a payload, read and replaced without touching the rest.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
-use memchr::{memchr, memmem};
+use memchr::memchr;
+use memchr::memmem::Finder;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -17,6 +19,10 @@ pub mod key {
     pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
     pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 }
+
+/// Looked for in every request, so what it takes to find them is prepared once.
+static OUR_NAMES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("io.modelcontextprotocol"));
+static PROGRESS_TOKEN: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("progressToken"));
 
 /// What a request of the stateless era says of its sender.
 #[derive(Debug, Default, Deserialize)]
@@ -36,7 +42,7 @@ pub fn declared(request: &Message) -> Option<Declared<'_>> {
     // Most requests of older versions have no such name in them: they cost a look, and no parse. The slash after it may be
     // escaped.
     if !request.is_taken_apart() {
-        memmem::find(request.as_bytes(), b"io.modelcontextprotocol")?;
+        OUR_NAMES.find(request.as_bytes())?;
     }
     in_meta::<Declared<'_>>(request).filter(|declared| declared.version.is_some())
 }
@@ -111,7 +117,7 @@ pub fn with_cancelled_request(notification: &Message, id: &Id) -> Message {
 fn find_progress_token(message: &Message) -> Option<&str> {
     // Most messages have none; an escape could hide the name.
     let text = message.as_bytes();
-    if !message.is_taken_apart() && memmem::find(text, b"progressToken").is_none() && memchr(b'\\', text).is_none() {
+    if !message.is_taken_apart() && PROGRESS_TOKEN.find(text).is_none() && memchr(b'\\', text).is_none() {
         return None;
     }
     if message.is(method::PROGRESS) {

@@ -24,6 +24,16 @@ impl<F: Future + Unpin> Rarely<F> {
     pub(crate) fn new(future: F) -> Rarely<F> {
         Rarely { future, bell: Arc::default(), wakers: None }
     }
+
+    pub(crate) fn get(&self) -> &F {
+        &self.future
+    }
+
+    /// Changes the future, which is then polled at the next turn.
+    pub(crate) fn change(&mut self, change: impl FnOnce(&mut F)) {
+        change(&mut self.future);
+        self.bell.rung.store(true, Ordering::SeqCst);
+    }
 }
 
 impl<F: Future + Unpin> Future for Rarely<F> {
@@ -113,5 +123,17 @@ mod tests {
         tokio::task::yield_now().await;
         tx.send(7).unwrap();
         assert_eq!(timeout(Duration::from_secs(5), elsewhere).await.unwrap().unwrap(), Ok(7));
+    }
+
+    #[tokio::test]
+    async fn one_that_was_changed_is_polled_again() {
+        let mut rare = Rarely::new(Box::pin(tokio::time::sleep(Duration::from_secs(60))));
+        assert!(timeout(Duration::ZERO, &mut rare).await.is_err());
+        for _ in 0..2 {
+            let at = tokio::time::Instant::now() + Duration::from_millis(5);
+            rare.change(|sleep| sleep.as_mut().reset(at));
+            assert_eq!(rare.get().deadline(), at);
+            assert!(timeout(Duration::from_secs(5), &mut rare).await.is_ok(), "it waits for the time before");
+        }
     }
 }

@@ -147,7 +147,7 @@ impl Hub {
         }
         if let Some(upstream) = self.upstream(server) {
             upstream.fetch = None;
-            upstream.listening = super::upstream::Listening::default();
+            upstream.listening.clear();
         }
     }
 
@@ -162,8 +162,8 @@ impl Hub {
                 self.list_changed(server, &message, &[Part::Resources, Part::Templates], now);
             }
             method::RESOURCES_UPDATED => {
-                if self.is_our_listen(server, &message) {
-                    self.publish(&message, Some(server));
+                if let Some(identity) = self.listening_for(server, &message) {
+                    self.publish(&message, Some((server, &identity)));
                 }
             }
             method::CANCELLED => self.listen_cancelled(server, &message, now),
@@ -173,7 +173,7 @@ impl Hub {
     }
 
     fn list_changed(&mut self, server: Server, message: &Message, parts: &[Part], now: Instant) {
-        if self.is_our_listen(server, message) {
+        if self.listening_for(server, message).is_some() {
             self.fetch_parts(server, parts.iter().copied().collect(), now);
         }
     }

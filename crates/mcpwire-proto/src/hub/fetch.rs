@@ -38,7 +38,7 @@ pub(super) struct Fetch {
 impl Hub {
     /// Asks for everything.
     pub(super) fn fetch_all(&mut self, server: Server, now: Instant) {
-        let identity = self.identity.clone().unwrap_or_else(|| own_identity(&self.config.info));
+        let identity = self.identity.clone().unwrap_or_else(|| own_identity(&self.config.info).into());
         let deadline = now + self.config.settle;
         let Some(upstream) = self.upstream(server).filter(|upstream| upstream.fetch.is_none()) else { return };
         upstream.identity.get_or_insert(identity);

@@ -1,6 +1,7 @@
-//! Who hears of which changes: clients listen to the hub, and the hub listens to each server for all of them.
+//! Who hears of which changes: clients listen to the hub, and the hub listens to each server for all of the same sort.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::answers::Owed;
@@ -21,6 +22,9 @@ const ACKNOWLEDGE_WITHIN: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct Listen {
     id: Id,
+    /// What the client says of itself. A server of the session era may have a process for each sort of client, and what
+    /// one changes by its calls only that process tells of.
+    identity: Arc<str>,
     wanted: Filter,
     /// When it is acknowledged at the latest; none once it is.
     pub acknowledge_by: Option<Instant>,
@@ -29,7 +33,7 @@ pub(super) struct Listen {
 }
 
 impl Hub {
-    pub(super) fn listen(&mut self, client: Client, id: &Id, wanted: Option<Filter>, now: Instant) {
+    pub(super) fn listen(&mut self, client: Client, id: &Id, identity: Arc<str>, wanted: Option<Filter>, now: Instant) {
         let wanted = wanted.filter(|wanted| wanted.resource_subscriptions.len() <= MOST_RESOURCES);
         let Some(mut wanted) = wanted else {
             let text = format!("expected notifications to be a filter with at most {MOST_RESOURCES} resources");
@@ -46,7 +50,7 @@ impl Hub {
         wanted.resource_subscriptions.dedup();
         self.next_id += 1;
         let acknowledge_by = Some(now + ACKNOWLEDGE_WITHIN);
-        let listen = Listen { id: id.clone(), wanted, acknowledge_by, early: Vec::new() };
+        let listen = Listen { id: id.clone(), identity, wanted, acknowledge_by, early: Vec::new() };
         self.listens.insert((client, self.next_id), listen);
         self.listen_anew(now);
     }
@@ -61,25 +65,45 @@ impl Hub {
     pub(super) fn listen_anew(&mut self, now: Instant) {
         for at in 0..self.upstreams.len() {
             let upstream = &self.upstreams[at];
-            if !upstream.live || !upstream.open || upstream.listening.refused || upstream.listening.retry_at.is_some() {
-                continue;
-            }
+            let Some(own) = upstream.identity.clone().filter(|_| upstream.live && upstream.open) else { continue };
             let server = upstream.server;
-            let uris = self.wanted_of(server);
-            let listening = &self.upstreams[at].listening;
-            let open = listening.current.is_some() || listening.next.is_some();
-            if !open || listening.uris != uris {
-                self.open_listen(server, uris);
+            let mut wanted = self.wanted_of(server);
+            wanted.entry(own).or_default();
+            self.end_unwanted(server, &wanted);
+            for (identity, uris) in wanted {
+                let listening = self.upstreams[at].listening.entry(Arc::clone(&identity)).or_default();
+                let may_open = !listening.refused && listening.retry_at.is_none();
+                if may_open && (!listening.is_open() || listening.uris != uris) {
+                    self.open_listen(server, &identity, uris);
+                }
             }
         }
         self.acknowledge_listens(now);
     }
 
-    /// The resources that somebody wants to hear of and that may be this server's.
-    fn wanted_of(&self, server: Server) -> BTreeSet<String> {
-        let wanted = self.listens.values().flat_map(|listen| &listen.wanted.resource_subscriptions);
-        let wanted: BTreeSet<&String> = wanted.collect();
-        wanted.into_iter().filter(|uri| self.may_tell_of(server, uri)).cloned().collect()
+    /// The resources that somebody wants to hear of and that may be this server's, by the sort of client.
+    fn wanted_of(&self, server: Server) -> BTreeMap<Arc<str>, BTreeSet<String>> {
+        let mut wanted: BTreeMap<Arc<str>, BTreeSet<String>> = BTreeMap::new();
+        for listen in self.listens.values() {
+            for uri in listen.wanted.resource_subscriptions.iter().filter(|uri| self.may_tell_of(server, uri)) {
+                wanted.entry(Arc::clone(&listen.identity)).or_default().insert(uri.clone());
+            }
+        }
+        wanted
+    }
+
+    /// Ends our listens for sorts of clients that want nothing of the server any more.
+    fn end_unwanted(&mut self, server: Server, wanted: &BTreeMap<Arc<str>, BTreeSet<String>>) {
+        let Some(upstream) = self.upstream(server) else { return };
+        let mut unwanted: Vec<Id> = Vec::new();
+        upstream.listening.retain(|identity, listening| {
+            let keep = wanted.contains_key(identity);
+            if !keep {
+                unwanted.extend(listening.current.take().into_iter().chain(listening.next.take()));
+            }
+            keep
+        });
+        unwanted.iter().for_each(|id| self.end_listen(server, id));
     }
 
     fn may_tell_of(&self, server: Server, uri: &str) -> bool {
@@ -90,19 +114,21 @@ impl Hub {
     }
 
     /// Opens a listen; an earlier one stays until this one is acknowledged, so that nothing is missed.
-    fn open_listen(&mut self, server: Server, uris: BTreeSet<String>) {
+    fn open_listen(&mut self, server: Server, identity: &Arc<str>, uris: BTreeSet<String>) {
         let id = self.fresh_id();
         let Some(upstream) = self.upstream(server) else { return };
-        let Some(identity) = &upstream.identity else { return };
+        // The catalogue is the one we asked for ourselves, so nobody else's lists count.
+        let own = upstream.identity.as_ref() == Some(identity);
         let wanted = Filter {
-            tools_list_changed: true,
-            prompts_list_changed: true,
-            resources_list_changed: true,
+            tools_list_changed: own,
+            prompts_list_changed: own,
+            resources_list_changed: own,
             resource_subscriptions: uris.iter().cloned().collect(),
         };
         let params = format!(r#"{{"_meta":{identity},"notifications":{}}}"#, wanted.to_json());
-        let superseded = upstream.listening.next.replace(id.clone());
-        upstream.listening.uris = uris;
+        let listening = upstream.listening.entry(Arc::clone(identity)).or_default();
+        let superseded = listening.next.replace(id.clone());
+        listening.uris = uris;
         let request = Message::request(&id, method::LISTEN, Some(&params));
         let _ = self.owed.open(id, Owed::Listen { server });
         self.effects.push_back(Effect::ToServer(server, request));
@@ -118,16 +144,15 @@ impl Hub {
     /// The server says what it will tell of.
     pub(super) fn listen_acknowledged(&mut self, server: Server, message: &Message, now: Instant) {
         let Some(id) = meta::subscription_id(message) else { return };
-        let Some(upstream) = self.upstream(server).filter(|upstream| upstream.listening.next.as_ref() == Some(&id))
-        else {
-            return;
-        };
+        let Some(upstream) = self.upstream(server) else { return };
+        let next = upstream.listening.values_mut().find(|listening| listening.next.as_ref() == Some(&id));
+        let Some(listening) = next else { return };
         let params = message.members().unwrap_or_default();
         let honoured = params.object("notifications").unwrap_or_default();
         let uris = honoured.get("resourceSubscriptions").and_then(|uris| serde_json::from_str(uris).ok());
-        upstream.listening.honoured = uris.unwrap_or_default();
-        upstream.listening.next = None;
-        let before = upstream.listening.current.replace(id);
+        listening.honoured = uris.unwrap_or_default();
+        listening.next = None;
+        let before = listening.current.replace(id);
         before.iter().for_each(|before| self.end_listen(server, before));
         self.acknowledge_listens(now);
     }
@@ -135,10 +160,10 @@ impl Hub {
     /// The server ended our listen, or refused it.
     pub(super) fn listen_ended(&mut self, server: Server, ours: &Id, answer: &Message, now: Instant) {
         let Some(upstream) = self.upstream(server) else { return };
-        let listening = &mut upstream.listening;
+        let Some(listening) = upstream.listening.values_mut().find(|listening| listening.is(ours)) else { return };
         listening.current.take_if(|current| current == ours);
         listening.next.take_if(|next| next == ours);
-        if listening.current.is_none() && listening.next.is_none() {
+        if !listening.is_open() {
             let refused = matches!(answer.kind(), Kind::Error { .. }) && !crate::failure::tells_of_no_answer(answer);
             listening.refused = refused;
             listening.retry_at = (!refused).then(|| now + upstream.backoff.next_wait());
@@ -156,18 +181,27 @@ impl Hub {
 
     pub(super) fn listen_timeout(&mut self, server: Server, now: Instant) {
         let Some(upstream) = self.upstream(server) else { return };
-        if upstream.listening.retry_at.take_if(|at| *at <= now).is_some() {
+        let (mut due, mut unheard) = (false, false);
+        for (identity, listening) in &mut upstream.listening {
+            if listening.retry_at.take_if(|at| *at <= now).is_some() {
+                due = true;
+                unheard |= upstream.identity.as_ref() == Some(identity);
+            }
+        }
+        if due {
             self.listen_anew(now);
+        }
+        if unheard {
             // Nobody told of changes in the meantime.
             self.fetch_parts(server, super::Part::ALL.into_iter().collect(), now);
         }
     }
 
-    /// Whether a notification came on a listen of ours.
-    pub(super) fn is_our_listen(&mut self, server: Server, message: &Message) -> bool {
-        let id = meta::subscription_id(message);
-        id.and_then(|id| self.owed.entry(&id))
-            .is_some_and(|owed| matches!(owed, Owed::Listen { server: asked } if *asked == server))
+    /// For which sort of client we listen where this notification came from; none if it is no listen of ours.
+    pub(super) fn listening_for(&mut self, server: Server, message: &Message) -> Option<Arc<str>> {
+        let id = meta::subscription_id(message)?;
+        let mut listening = self.upstream(server)?.listening.iter();
+        listening.find(|(_, listening)| listening.is(&id)).map(|(identity, _)| Arc::clone(identity))
     }
 
     /// Acknowledges the listens of clients that are in force, or have waited for long enough.
@@ -177,7 +211,7 @@ impl Hub {
         for key in due {
             let Some(listen) = self.listens.get(&key) else { continue };
             let mut honoured = listen.wanted.clone();
-            honoured.resource_subscriptions.retain(|uri| self.is_told_of(uri));
+            honoured.resource_subscriptions.retain(|uri| self.is_told_of(uri, &listen.identity));
             let Some(listen) = self.listens.get_mut(&key) else { continue };
             listen.acknowledge_by = None;
             let (id, early) = (listen.id.clone(), std::mem::take(&mut listen.early));
@@ -191,17 +225,19 @@ impl Hub {
 
     /// Whether every server that may tell of its resources has said whether it does.
     fn is_in_force(&self, listen: &Listen) -> bool {
-        let settled = self.upstreams.iter().filter(|upstream| upstream.listening.next.is_some());
-        let asked: Vec<&BTreeSet<String>> = settled.map(|upstream| &upstream.listening.uris).collect();
+        let listening = self.upstreams.iter().filter_map(|upstream| upstream.listening.get(&listen.identity));
+        let asked = listening.filter(|listening| listening.next.is_some()).map(|listening| &listening.uris);
+        let asked: Vec<&BTreeSet<String>> = asked.collect();
         listen.wanted.resource_subscriptions.iter().all(|uri| !asked.iter().any(|uris| uris.contains(uri)))
     }
 
-    fn is_told_of(&self, uri: &str) -> bool {
-        self.upstreams.iter().any(|upstream| upstream.listening.honoured.contains(uri))
+    fn is_told_of(&self, uri: &str, identity: &str) -> bool {
+        let mut listening = self.upstreams.iter().filter_map(|upstream| upstream.listening.get(identity));
+        listening.any(|listening| listening.honoured.contains(uri))
     }
 
-    /// Tells those who listen of a change: one of our own, or one that a server told of.
-    pub(super) fn publish(&mut self, change: &Message, from: Option<Server>) {
+    /// Tells those who listen of a change: one of our own, or one that a server told a sort of client of.
+    pub(super) fn publish(&mut self, change: &Message, from: Option<(Server, &str)>) {
         let uri = change.members().and_then(|params| params.string("uri"));
         let mut told = Vec::new();
         let mut early = Vec::new();
@@ -209,7 +245,10 @@ impl Hub {
             if !listen.wanted.wants(change) {
                 continue;
             }
-            if let (Some(server), Some(uri)) = (from, &uri) {
+            if from.is_some_and(|(_, identity)| identity != &*listen.identity) {
+                continue;
+            }
+            if let (Some((server, _)), Some(uri)) = (from, &uri) {
                 let mut wanted = listen.wanted.resource_subscriptions.iter().filter(|wanted| covers(wanted, uri));
                 if !wanted.any(|wanted| self.may_tell_of(server, wanted)) {
                     continue;

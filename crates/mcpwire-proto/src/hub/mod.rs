@@ -146,7 +146,7 @@ pub struct Hub {
     listens: BTreeMap<(Client, u64), Listen>,
     merged: Merged,
     /// What the first client says of itself.
-    identity: Option<String>,
+    identity: Option<Arc<str>>,
     /// When the servers are asked, if no client has come by then; none once they were.
     greet_until: Option<Instant>,
     gates: Gates,

@@ -109,7 +109,7 @@ impl Hub {
             return self.refuse(client, id, &fault);
         }
         if self.identity.is_none() {
-            self.identity = Some(identity(&params.meta));
+            self.identity = Some(identity(&params.meta).into());
             if self.greet_until.is_some() {
                 self.begin(now);
             }
@@ -123,7 +123,7 @@ impl Hub {
             method::LISTEN => {
                 let wanted: Option<Filter> =
                     params.notifications.and_then(|wanted| serde_json::from_str(wanted.get()).ok());
-                self.listen(client, id, wanted, now);
+                self.listen(client, id, identity(&params.meta).into(), wanted, now);
             }
             list => match Part::of(list) {
                 Some(part) if self.lists_are_ready(now) => {

@@ -1,6 +1,6 @@
 //! What is known of one of the hub's servers, and how it is doing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -48,7 +48,7 @@ pub(super) struct Upstream {
     pub settled: bool,
     /// What we say of ourselves when we ask for the catalogue. The same each time, so that a server of the session era
     /// needs no second session for it.
-    pub identity: Option<String>,
+    pub identity: Option<Arc<str>>,
     pub fetch: Option<Fetch>,
     /// Parts that have changed since they were asked for.
     pub stale: BTreeSet<Part>,
@@ -58,12 +58,13 @@ pub(super) struct Upstream {
     /// It has failed, and was not there since.
     pub failing: bool,
     pub breaker: Breaker,
-    pub listening: Listening,
+    /// Our listens, by what they say of who listens.
+    pub listening: BTreeMap<Arc<str>, Listening>,
     /// How many requests of clients are with it.
     pub calls: usize,
 }
 
-/// Our own listen on a server.
+/// A listen of ours on a server.
 #[derive(Debug, Default)]
 pub(super) struct Listening {
     /// The one that is in force.
@@ -96,7 +97,7 @@ impl Upstream {
             backoff: Backoff::new(seed ^ u64::from(server.0)),
             failing: false,
             breaker: Breaker::default(),
-            listening: Listening::default(),
+            listening: BTreeMap::new(),
             calls: 0,
         }
     }
@@ -108,6 +109,17 @@ impl Upstream {
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         let fetch = self.fetch.as_ref().map(|fetch| fetch.deadline);
-        fetch.into_iter().chain(self.retry_at).chain(self.listening.retry_at).min()
+        let listens = self.listening.values().filter_map(|listening| listening.retry_at);
+        fetch.into_iter().chain(self.retry_at).chain(listens).min()
+    }
+}
+
+impl Listening {
+    pub(super) fn is_open(&self) -> bool {
+        self.current.is_some() || self.next.is_some()
+    }
+
+    pub(super) fn is(&self, id: &Id) -> bool {
+        self.current.as_ref() == Some(id) || self.next.as_ref() == Some(id)
     }
 }

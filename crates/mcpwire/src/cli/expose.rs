@@ -35,6 +35,8 @@ const BACKLOG: usize = 16;
 const STREAM_AFTER: Duration = Duration::from_millis(50);
 /// How long a target may take to be let go; its own limits are shorter.
 const GOODBYE: Duration = Duration::from_secs(10);
+/// How many steps tasks take between two looks at sockets and pipes. A call takes about ten, and many come at once.
+const STEPS: u32 = 256;
 
 /// Expose an MCP server on the network, or several as one
 ///
@@ -99,7 +101,11 @@ pub(super) fn run(mut args: Args) -> Result<ExitCode> {
     let plan = args.target.plan()?;
     let (token, made_up) = token(&args)?;
     let tls = tls(&args)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .event_interval(STEPS)
+        .enable_all()
+        .build()
+        .context("cannot start")?;
     let outcome = runtime.block_on(async {
         let stop = shutdown::requested().context("cannot watch for signals")?;
         let server = plan.open()?;

@@ -45,8 +45,6 @@ fn a_listen_is_acknowledged_when_the_servers_have() {
     assert_eq!(told["params"]["notifications"]["resourceSubscriptions"], json!(["r://a"]));
     assert_eq!(told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 1);
     assert_eq!(rig.got_json(one)["params"]["uri"], "r://a");
-    let old = rig.asked(servers[0], method::CANCELLED);
-    assert_ne!(meta::cancelled_request(&old), first.id().cloned(), "the one before is closed");
     // Another client, another resource: the union is asked for, and each hears of its own.
     listens(&mut rig, two, 1, r#"["r://a","r://b"]"#);
     assert!(rig.was_asked(servers[0], method::LISTEN).is_none(), "it tells of it already");
@@ -61,11 +59,57 @@ fn a_listen_is_acknowledged_when_the_servers_have() {
     assert!(rig.got(one).is(method::RESOURCES_UPDATED) && rig.got(two).is(method::RESOURCES_UPDATED));
     // With the last that wants it, it is let go.
     rig.says(two, r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
-    assert_eq!(wanted(&rig.asked(servers[1], method::LISTEN)), Value::Null);
-    assert!(rig.was_asked(servers[0], method::LISTEN).is_none());
+    assert_eq!(meta::cancelled_request(&rig.asked(servers[1], method::CANCELLED)), second.id().cloned());
+    assert!(rig.was_asked(servers[0], method::CANCELLED).is_none());
     rig.hub.handle_leave(one, rig.now);
     rig.pump();
-    assert_eq!(wanted(&rig.asked(servers[0], method::LISTEN)), Value::Null);
+    assert_eq!(meta::cancelled_request(&rig.asked(servers[0], method::CANCELLED)), first.id().cloned());
+}
+
+#[test]
+fn a_listen_grows_and_the_one_before_is_closed_when_it_is_in_force() {
+    let (mut rig, servers) = Rig::new(vec![spec("a")]);
+    rig.pass(ms(250));
+    rig.offer_all(servers[0], &resources(), &json!({ "resources": [{ "uri": "r://1" }, { "uri": "r://2" }] }));
+    let client = rig.join(1);
+    listens(&mut rig, client, 1, r#"["r://1"]"#);
+    let first = rig.asked(servers[0], method::LISTEN);
+    rig.acknowledge(servers[0], &first);
+    listens(&mut rig, client, 2, r#"["r://2"]"#);
+    let second = rig.asked(servers[0], method::LISTEN);
+    assert_eq!(wanted(&second), json!(["r://1", "r://2"]));
+    assert!(rig.was_asked(servers[0], method::CANCELLED).is_none());
+    rig.acknowledge(servers[0], &second);
+    assert_eq!(meta::cancelled_request(&rig.asked(servers[0], method::CANCELLED)), first.id().cloned());
+}
+
+#[test]
+fn each_sort_of_client_hears_what_the_server_tells_its_own_sort() {
+    let (mut rig, servers) = two();
+    let (one, other) = (rig.join(1), rig.join(2));
+    listens(&mut rig, one, 1, r#"["r://a"]"#);
+    let ours = rig.asked(servers[0], method::LISTEN);
+    rig.acknowledge(servers[0], &ours);
+    assert!(rig.got(one).is(method::ACKNOWLEDGED));
+    let text = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"{}","params":{{"notifications":{{"resourceSubscriptions":["r://a"]}},{}}}}}"#,
+        method::LISTEN,
+        META.replace(
+            "\"io.modelcontextprotocol/clientCapabilities\":{}",
+            "\"io.modelcontextprotocol/clientCapabilities\":{\"roots\":{}}"
+        ),
+    );
+    rig.says(other, &text);
+    let theirs = rig.asked(servers[0], method::LISTEN);
+    assert!(theirs.payload().expect("params").contains(r#"{"roots":{}}"#), "asked in their name: {theirs}");
+    assert!(!theirs.payload().expect("params").contains("ListChanged"), "the lists are the hub's affair");
+    assert!(rig.was_asked(servers[0], method::CANCELLED).is_none(), "the other sort's stays");
+    rig.acknowledge(servers[0], &theirs);
+    assert!(rig.got(other).is(method::ACKNOWLEDGED));
+    updated(&mut rig, servers[0], &theirs, "r://a");
+    assert!(rig.got(other).is(method::RESOURCES_UPDATED) && rig.next(one).is_none());
+    updated(&mut rig, servers[0], &ours, "r://a");
+    assert!(rig.got(one).is(method::RESOURCES_UPDATED) && rig.next(other).is_none());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -39,7 +39,7 @@ impl Session {
         let child = command.spawn().unwrap();
         let master = File::from(master);
         let mut reading = master.try_clone().unwrap();
-        let (tell, output) = channel();
+        let (tell, output) = sync_channel(64);
         thread::spawn(move || {
             let mut chunk = [0; 4096];
             while let Ok(count @ 1..) = reading.read(&mut chunk) {

@@ -1,6 +1,7 @@
 //! Many servers behind one link: the hub of the library over servers of both eras, in this process and as programs.
 
 mod calls;
+mod commands;
 mod failures;
 mod life;
 mod listening;

@@ -78,17 +78,25 @@ impl Exchange {
         if !self.accepts.json {
             self.start_streaming(context);
         }
-        match &mut self.state {
-            State::Waiting { answers, .. } => answers.push(message.into_bytes()),
-            State::Streaming(feed) => feed.push(message.into_bytes(), context.log),
-            State::Over => {}
-        }
+        let text = message.into_bytes();
         if self.owed > 0 {
+            match &mut self.state {
+                State::Waiting { answers, .. } => answers.push(text),
+                State::Streaming(feed) => feed.push(text, context.log),
+                State::Over => {}
+            }
             return None;
         }
         match std::mem::replace(&mut self.state, State::Over) {
-            State::Waiting { reply, answers } => Some(reply.send(Answer::Json(join(answers, self.batch))).is_ok()),
-            State::Streaming(feed) => Some(feed.is_attached()),
+            State::Waiting { reply, mut answers } if self.batch => {
+                answers.push(text);
+                Some(reply.send(Answer::Json(join(answers, true))).is_ok())
+            }
+            State::Waiting { reply, .. } => Some(reply.send(Answer::Json(text)).is_ok()),
+            State::Streaming(mut feed) => {
+                feed.push(text, context.log);
+                Some(feed.is_attached())
+            }
             State::Over => Some(false),
         }
     }

@@ -23,7 +23,7 @@ impl Session {
             self.over = Some("the session was idle for too long");
         }
         let next = self.next_alarm(now);
-        self.alarm.as_mut().reset(next);
+        self.set_alarm(next);
     }
 
     /// Begins the streams of requests that wait for long, and closes those that have been open for long.
@@ -59,9 +59,13 @@ impl Session {
         next
     }
 
+    fn set_alarm(&mut self, at: Instant) {
+        self.alarm.change(|alarm| alarm.as_mut().reset(at));
+    }
+
     pub(super) fn wake_by(&mut self, at: Option<Instant>) {
-        if let Some(at) = at.filter(|at| *at < self.alarm.deadline()) {
-            self.alarm.as_mut().reset(at);
+        if let Some(at) = at.filter(|at| *at < self.alarm.get().deadline()) {
+            self.set_alarm(at);
         }
     }
 

@@ -61,9 +61,12 @@ pub(super) enum Manner {
     OneStream { endpoint: String },
 }
 
-/// How connections reach a session.
+/// How connections reach a session. Taken for every request: one count goes up and down, and not one for each part.
 #[derive(Debug, Clone)]
-pub(super) struct Handle {
+pub(super) struct Handle(Arc<Entrance>);
+
+#[derive(Debug)]
+struct Entrance {
     commands: mpsc::Sender<Command>,
     end: Arc<Notify>,
     version: Arc<OnceLock<String>>,
@@ -72,13 +75,13 @@ pub(super) struct Handle {
 impl Handle {
     /// The version that was negotiated, once it was.
     pub(super) fn version(&self) -> Option<&str> {
-        self.version.get().map(String::as_str)
+        self.0.version.get().map(String::as_str)
     }
 
     /// Hands a command over whole: once it is taken, a client that goes away takes nothing back.
     pub(super) async fn ask(&self, command: impl FnOnce(oneshot::Sender<Answer>) -> Command) -> Answer {
         let (reply, answer) = oneshot::channel();
-        let taken = self.commands.send(command(reply)).await;
+        let taken = self.0.commands.send(command(reply)).await;
         match (taken, answer.await) {
             (Ok(()), Ok(answer)) => answer,
             _ => Answer::Refused(Refusal::session_not_found()),
@@ -86,7 +89,7 @@ impl Handle {
     }
 
     pub(super) fn end(&self) {
-        self.end.notify_one();
+        self.0.end.notify_one();
     }
 }
 
@@ -123,7 +126,7 @@ pub(super) struct Session {
     streams: u64,
     /// When the client was last seen.
     seen: Instant,
-    alarm: Pin<Box<Sleep>>,
+    alarm: Rarely<Pin<Box<Sleep>>>,
     /// Set when the session is over, with what to tell those who still wait.
     over: Option<&'static str>,
 }
@@ -134,10 +137,11 @@ pub(super) fn open(options: Arc<Options>, manner: Manner, stage: watch::Receiver
     let (commands_tx, commands) = mpsc::channel(MAILBOX);
     let end = Arc::new(Notify::new());
     let version = Arc::new(OnceLock::new());
-    let handle = Handle { commands: commands_tx, end: end.clone(), version: version.clone() };
+    let entrance = Entrance { commands: commands_tx, end: end.clone(), version: version.clone() };
+    let handle = Handle(Arc::new(entrance));
     let session = Session {
         log: EventLog::new(options.log_events, options.log_bytes),
-        alarm: Box::pin(tokio::time::sleep(options.session_idle)),
+        alarm: Rarely::new(Box::pin(tokio::time::sleep(options.session_idle))),
         options,
         manner,
         commands,
@@ -236,7 +240,7 @@ impl Session {
         tokio::select! {
             // What waits is taken packets first: here they come last, so that nothing starves.
             biased;
-            () = self.alarm.as_mut() => Input::Alarm,
+            () = &mut self.alarm => Input::Alarm,
             command = self.commands.recv(), if self.outbox.is_empty() => match command {
                 Some(command) => Input::Command(command),
                 None => Input::Ended,

@@ -1,12 +1,15 @@
 //! One server for many clients: each gets a link of its own, and [`mcpwire_proto::session::share`] keeps them apart.
 
-use std::collections::{HashMap, VecDeque};
+mod seats;
+
+use std::collections::VecDeque;
 
 use mcpwire_proto::session::share::{Effect, Member, Share};
 use mcpwire_proto::{Failure, Message, Packet};
 use tokio::sync::mpsc;
 use tokio::task::{self, JoinHandle};
 
+use self::seats::Seats;
 use crate::link::{Event, Link, Port, hand_over};
 
 /// How many messages wait for the server before we stop reading from the clients.
@@ -38,37 +41,25 @@ impl Entrance {
 /// Shares the server behind a link. The handle completes when the last entrance and the last client are gone.
 pub fn open(server: Link) -> (Entrance, JoinHandle<()>) {
     let (join, joining) = mpsc::channel(JOINING);
-    let (from_clients_tx, from_clients) = mpsc::channel(BACKLOG);
-    let clients = Clients {
-        share: Share::default(),
-        ports: HashMap::new(),
-        next: 0,
-        from_clients_tx: from_clients_tx.downgrade(),
-        to_server: VecDeque::new(),
-    };
-    (Entrance { join }, task::spawn(clients.run(server, joining, from_clients, from_clients_tx)))
+    let clients = Clients { share: Share::default(), seats: Seats::default(), next: 0, to_server: VecDeque::new() };
+    (Entrance { join }, task::spawn(clients.run(server, joining)))
 }
 
 struct Clients {
     share: Share,
-    ports: HashMap<Member, mpsc::Sender<Event>>,
+    seats: Seats,
     next: u64,
-    from_clients_tx: mpsc::WeakSender<(Member, Option<Message>)>,
     to_server: VecDeque<Message>,
 }
 
 impl Clients {
-    async fn run(
-        mut self,
-        mut server: Link,
-        mut joining: mpsc::Receiver<Port>,
-        mut from_clients: mpsc::Receiver<(Member, Option<Message>)>,
-        keep: mpsc::Sender<(Member, Option<Message>)>,
-    ) {
-        // Given up with the last entrance, so that the channel ends with the last client.
-        let mut keep = Some(keep);
+    async fn run(mut self, mut server: Link, mut joining: mpsc::Receiver<Port>) {
+        let mut open = true;
         loop {
             self.pump(&server.tx);
+            if !open && self.seats.is_empty() && self.to_server.is_empty() {
+                return;
+            }
             tokio::select! {
                 biased;
                 permit = server.tx.reserve(), if !self.to_server.is_empty() => match (permit, self.to_server.pop_front()) {
@@ -79,59 +70,47 @@ impl Clients {
                     Some(event) => self.on_server(event),
                     None => return,
                 },
-                port = joining.recv(), if keep.is_some() => match port {
+                port = joining.recv(), if open => match port {
                     Some(port) => self.join(port),
-                    None => keep = None,
+                    None => open = false,
                 },
-                said = from_clients.recv(), if self.to_server.len() < BACKLOG => match said {
-                    Some((member, message)) => self.on_client(member, message),
-                    None => return,
-                },
+                (member, packet) = self.seats.next(), if self.to_server.len() < BACKLOG => self.on_client(member, packet),
             }
-            self.take_what_waits(&mut server, &mut from_clients);
+            self.take_what_waits(&mut server);
         }
     }
 
     /// Handles what else has come, so that a burst costs one wait, and not one for each message.
-    fn take_what_waits(&mut self, server: &mut Link, from_clients: &mut mpsc::Receiver<(Member, Option<Message>)>) {
+    fn take_what_waits(&mut self, server: &mut Link) {
         for _ in 0..BURST {
             let event = server.rx.try_recv().ok();
-            let said = if self.to_server.len() < BACKLOG { from_clients.try_recv().ok() } else { None };
+            let said = if self.to_server.len() < BACKLOG { self.seats.take() } else { None };
             if event.is_none() && said.is_none() {
                 return;
             }
             event.into_iter().for_each(|event| self.on_server(event));
-            said.into_iter().for_each(|(member, message)| self.on_client(member, message));
+            said.into_iter().for_each(|(member, packet)| self.on_client(member, packet));
             self.pump(&server.tx);
         }
     }
 
-    fn join(&mut self, Port { tx, mut rx }: Port) {
-        let Some(said) = self.from_clients_tx.upgrade() else { return };
+    fn join(&mut self, port: Port) {
         self.next += 1;
         let member = Member(self.next);
         self.share.handle_join(member);
-        self.ports.insert(member, tx);
-        task::spawn(async move {
-            while let Some(packet) = rx.recv().await {
-                if said.send((member, Some(packet.message))).await.is_err() {
-                    return;
-                }
-            }
-            let _ = said.send((member, None)).await;
-        });
+        self.seats.join(member, port);
     }
 
     /// A client has said something, or is gone.
-    fn on_client(&mut self, member: Member, message: Option<Message>) {
-        match message {
-            Some(message) => self.share.handle_client(member, message),
+    fn on_client(&mut self, member: Member, packet: Option<Packet>) {
+        match packet {
+            Some(packet) => self.share.handle_client(member, packet.message),
             None => self.leave(member),
         }
     }
 
     fn leave(&mut self, member: Member) {
-        self.ports.remove(&member);
+        self.seats.leave(member);
         self.share.handle_leave(member);
     }
 
@@ -190,8 +169,8 @@ impl Clients {
 
     /// A client that takes nothing for so long that its channel is full is let go: it must not hold up the others.
     fn tell(&mut self, member: Member, event: Event) {
-        let Some(port) = self.ports.get(&member) else { return };
-        if port.try_send(event).is_err() {
+        let Some(client) = self.seats.sender(member) else { return };
+        if client.try_send(event).is_err() {
             tracing::warn!(target: "share", "a client that does not read was let go");
             self.leave(member);
         }
