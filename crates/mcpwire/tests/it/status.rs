@@ -1,6 +1,6 @@
 //! `mcpwire status` against a running `mcpwire expose`.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::ask::{BINARY, run};
 use crate::support::client::Client;
@@ -19,7 +19,7 @@ async fn the_servers_of_a_hub_are_shown_with_what_they_did() {
     let (_front, url) =
         expose(&["--prefix", "always", "--no-cache", "sample:", "--", BINARY, "reference", "--stdio"]).await;
     let mut client = Client::open(reach::http(&url), "2025-11-25").await;
-    assert_eq!(client.call("mcpwire__echo", serde_json::json!({"message": "hello"})).await, "hello");
+    assert_eq!(client.call("mcpwire__echo", json!({"message": "hello"})).await, "hello");
     let told = within("both to be up", async {
         loop {
             let told = run(&["status", &url, "--json"]).await.json();
@@ -46,12 +46,17 @@ async fn the_servers_of_a_hub_are_shown_with_what_they_did() {
 
 #[tokio::test]
 async fn a_server_that_is_down_and_a_front_that_is_not_there_are_faults() {
-    let hub = ["--token", "s3cret", "--prefix", "never", "--no-cache", "sample:", "--", "no-such-program"];
-    let (front, url) = expose(&hub).await;
+    let (front, url) = expose(&["--token", "s3cret", "http://127.0.0.1:1/mcp"]).await;
     let refused = run(&["status", &url]).await;
     assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""));
     assert!(refused.stderr.contains("401") && refused.stderr.contains("--token"), "{}", refused.stderr);
-    // One that is down is enough.
+    let idle = run(&["status", &url, "--token", "s3cret"]).await.ok();
+    assert!(idle.contains(" idle "), "{idle}");
+    // Somebody who waits for it.
+    let mut waiter = Mcpwire::start(&["connect", &url, "-H", "Authorization: Bearer s3cret"]);
+    let params =
+        json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    waiter.request(1, "initialize", params).await;
     let down = within("it to be down", async {
         loop {
             let said = run(&["status", &url, "-H", "Authorization: Bearer s3cret"]).await;
@@ -62,8 +67,7 @@ async fn a_server_that_is_down_and_a_front_that_is_not_there_are_faults() {
     })
     .await;
     assert_eq!(down.code, Some(1), "{}{}", down.stdout, down.stderr);
-    let row = down.stdout.lines().find(|line| line.starts_with("no-such-program ")).expect("a row");
-    assert!(row.contains(" down ") && row.contains("ago: cannot start no-such-program"), "{row}");
+    assert!(down.stdout.contains("ago: ") && down.stdout.contains("refused"), "{}", down.stdout);
     drop(front);
     let gone = within("the front to be gone", async {
         loop {
