@@ -190,7 +190,12 @@ impl Bridge {
         let now = Instant::now();
         match event {
             Event::Packet(packet) => self.conversation.handle_server(upstream, packet, now),
-            Event::Failed { message, failure } => self.conversation.handle_failed(upstream, message, failure, now),
+            Event::Failed { message, failure } => {
+                if let Some(watch) = &mut self.watch {
+                    watch.saw_failure(&failure);
+                }
+                self.conversation.handle_failed(upstream, message, failure, now);
+            }
             Event::SessionLost(why) => self.conversation.handle_session_lost(upstream, &why, now),
             Event::Gone(why) => self.conversation.handle_server_gone(upstream, &why, now),
             Event::Garbage(rejected) => {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use mcpwire_proto::{Id, Kind, Message};
+use mcpwire_proto::{Failure, Id, Kind, Message};
 use serde_json::{Value, json};
 
 pub use self::board::{Board, Overall};
@@ -80,7 +80,7 @@ impl Health {
         record.next += 1;
         let id = record.next;
         record.bridges.insert(id, Condition::Idle);
-        Watch { health: self.clone(), id, last: Condition::Idle, under_way: HashMap::new() }
+        Watch { health: self.clone(), id, last: Condition::Idle, under_way: HashMap::new(), failure: String::new() }
     }
 
     pub fn is_up(&self) -> bool {
@@ -141,6 +141,8 @@ pub struct Watch {
     last: Condition,
     /// Since when the client waits for the calls that are under way.
     under_way: HashMap<Id, Instant>,
+    /// Why a message did not get through the last time.
+    failure: String,
 }
 
 impl Watch {
@@ -164,15 +166,30 @@ impl Watch {
         }
     }
 
+    /// A message to the server did not get through.
+    pub fn saw_failure(&mut self, failure: &Failure) {
+        self.failure = match failure {
+            Failure::Refused(error) => {
+                let error = serde_json::from_str::<Value>(error).unwrap_or_default();
+                error["message"].as_str().unwrap_or("the server refused a message").to_owned()
+            }
+            failure => failure.to_string(),
+        };
+    }
+
     /// Notes how things stand; `why` is read only when they are bad. A server that was down stays so until it has
-    /// answered: to be tried is not to be well.
+    /// answered: to be tried is not to be well, and neither is to be given up before it was open.
     pub fn report(&mut self, condition: Condition, why: &str) {
+        let given_up = condition == Condition::Idle && matches!(self.last, Condition::Starting | Condition::Down);
+        let condition = if given_up { Condition::Down } else { condition };
+        let why = if why.is_empty() { &self.failure } else { why };
         let tried = self.last == Condition::Down && condition == Condition::Starting;
         if tried || condition == self.last && condition != Condition::Down {
             return;
         }
         let mut record = self.health.record();
-        if condition == Condition::Down && record.last_error.as_ref().is_none_or(|(_, last)| last != why) {
+        let new = || !why.is_empty() && record.last_error.as_ref().is_none_or(|(_, last)| last != why);
+        if condition == Condition::Down && new() {
             record.last_error = Some((SystemTime::now(), why.to_owned()));
         }
         if condition == self.last {
@@ -202,6 +219,24 @@ fn time(at: SystemTime) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_target_that_never_opened_is_down_and_says_why() {
+        let health = Health::new("t");
+        let mut watch = health.watch();
+        watch.report(Condition::Starting, "");
+        watch.saw_failure(&Failure::Refused(r#"{"code":-32603,"message":"cannot start it"}"#.into()));
+        watch.report(Condition::Idle, "");
+        assert!(!health.is_up());
+        assert_eq!(health.to_json()["lastError"]["text"], "cannot start it");
+        watch.report(Condition::Starting, "");
+        watch.report(Condition::Idle, "");
+        assert!(!health.is_up());
+        watch.report(Condition::Starting, "");
+        watch.report(Condition::Up, "");
+        watch.report(Condition::Idle, "");
+        assert!(health.is_up(), "what was open and is not used is well");
+    }
 
     #[test]
     fn a_target_is_as_well_as_its_worst_bridge() {

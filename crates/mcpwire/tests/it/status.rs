@@ -45,6 +45,22 @@ async fn the_servers_of_a_hub_are_shown_with_what_they_did() {
 }
 
 #[tokio::test]
+async fn a_program_that_cannot_be_started_is_down() {
+    let (_front, url) = expose(&["--no-cache", "sample:", "--", "no-such-program"]).await;
+    let told = within("it to be down", async {
+        loop {
+            let said = run(&["status", &url]).await;
+            if said.stdout.contains(" down ") {
+                return said;
+            }
+        }
+    })
+    .await;
+    assert_eq!(told.code, Some(1));
+    assert!(told.stdout.contains("cannot start no-such-program"), "{}", told.stdout);
+}
+
+#[tokio::test]
 async fn a_server_that_is_down_and_a_front_that_is_not_there_are_faults() {
     let (front, url) = expose(&["--token", "s3cret", "http://127.0.0.1:1/mcp"]).await;
     let refused = run(&["status", &url]).await;
