@@ -15,7 +15,6 @@ mod target;
 #[cfg(test)]
 mod tests;
 mod watch;
-pub mod write;
 
 use std::collections::HashMap;
 use std::fmt;

@@ -8,6 +8,7 @@ use clap::{ArgMatches, Args as _, Command};
 
 use super::super::address::is_name;
 use super::super::connect;
+use super::super::targets::of_command;
 
 /// Our own flags with a value, and without.
 const VALUED: [&str; 2] = ["--name", "--scope"];
@@ -143,33 +144,12 @@ fn name(own: &[OsString], matches: &ArgMatches) -> String {
                 path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
             }
         },
-        None => program_name(&command),
+        None => of_command(&command).unwrap_or_default(),
     };
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' };
     let name: String = found.chars().map(plain).take(100).collect();
     let name = name.trim_matches('-');
     if name.is_empty() { "mcpwire".to_owned() } else { name.to_owned() }
-}
-
-/// The program's name; of `npx -y @scope/package@1.0` it is `package`.
-fn program_name(command: &[String]) -> String {
-    let runners = ["npx", "uvx", "bunx", "pnpx", "node", "python", "python3", "deno", "bun", "uv", "sh", "bash"];
-    let stem = |text: &str| Path::new(text).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let Some(program) = command.first().map(|program| stem(program)) else { return String::new() };
-    if !runners.contains(&program.as_str()) {
-        return program;
-    }
-    let words = ["run", "tool", "x", "dlx"];
-    let run = command.iter().skip(1).find(|arg| !arg.starts_with('-') && !words.contains(&arg.as_str()));
-    match run {
-        Some(run) => {
-            let last = run.rsplit('/').next().unwrap_or(run);
-            let last = last.split('@').next().unwrap_or(last);
-            let code = [".js", ".mjs", ".cjs", ".ts", ".py", ".sh"].iter().find_map(|end| last.strip_suffix(end));
-            code.unwrap_or(last).to_owned()
-        }
-        None => program,
-    }
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@ use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use mcpwire_proto::conversation::{Config, Key};
 
+pub(super) use self::names::of_command;
+
 use self::many::{Fixed, Many, Running, Wanted, unique};
 use super::address::{Address, address, is_name};
 use super::configured::{ConfigArgs, WITHIN, environment};
@@ -108,7 +110,7 @@ impl TargetsArgs {
         }
         if let Some(target) = by_flags {
             let written = self.reach.written();
-            let name = names::of_command(&written).unwrap_or_else(|| target.label());
+            let name = of_command(&written).unwrap_or_else(|| target.label());
             wanted.push(Wanted::Fixed(Fixed::new(name, &[here, written.join("\0")].join("\0"), target, &self.reach)?));
         }
         let everything = self.all || (self.targets.is_empty() && self.config.names_files());

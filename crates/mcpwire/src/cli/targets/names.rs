@@ -7,7 +7,10 @@ use super::super::folder::Place;
 use crate::target::Target;
 
 /// Programs that run the program which their arguments name.
-const RUNNERS: [&str; 10] = ["npx", "bunx", "uvx", "pipx", "node", "bun", "deno", "python", "python3", "docker"];
+const RUNNERS: [&str; 14] =
+    ["npx", "bunx", "pnpx", "uvx", "uv", "pipx", "node", "bun", "deno", "python", "python3", "docker", "sh", "bash"];
+/// Endings of programs that are run.
+const CODE: [&str; 6] = [".js", ".mjs", ".cjs", ".ts", ".py", ".sh"];
 
 /// A folder or socket by its own name, the others by that of their machine.
 pub(super) fn of_address(address: &Address, target: &Target) -> String {
@@ -23,19 +26,16 @@ pub(super) fn of_address(address: &Address, target: &Target) -> String {
 }
 
 /// The program, or what a runner is told to run: `npx -y @scope/server-x@1.2` is `server-x`.
-pub(super) fn of_command(words: &[String]) -> Option<String> {
-    let stem = |word: &str| Path::new(word).file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    let program = stem(words.first()?)?;
+pub(in crate::cli) fn of_command(words: &[String]) -> Option<String> {
+    let program = Path::new(words.first()?).file_stem()?.to_string_lossy().into_owned();
     let named =
         |word: &&String| !word.starts_with('-') && !matches!(word.as_str(), "run" | "exec" | "x" | "tool" | "dlx");
-    let name = match words[1..].iter().find(named).filter(|_| RUNNERS.contains(&program.as_str())) {
-        Some(word) => {
-            let last = word.rsplit('/').next().unwrap_or(word);
-            let version = last.find('@').filter(|at| *at > 0).unwrap_or(last.len());
-            stem(&last[..version]).unwrap_or(program)
-        }
-        None => program,
-    };
+    let run = words[1..].iter().find(named).filter(|_| RUNNERS.contains(&program.as_str()));
+    let name = run.map_or(program, |word| {
+        let last = word.rsplit('/').next().unwrap_or(word);
+        let last = last.split('@').next().unwrap_or(last);
+        CODE.iter().find_map(|end| last.strip_suffix(end)).unwrap_or(last).to_owned()
+    });
     Some(plain(&name))
 }
 
@@ -62,6 +62,7 @@ mod tests {
             ("npx -y @scope/server-x@1.2.3", "server-x"),
             ("uvx mcp-server-git", "mcp-server-git"),
             ("python3 -u tools/serve.py", "serve"),
+            ("node server.v2.mjs", "server-v2"),
             ("node", "node"),
         ] {
             assert_eq!(of_command(&words(command)).as_deref(), Some(name), "{command}");
