@@ -139,7 +139,12 @@ impl OldClient {
                     method::LOGGING_SET_LEVEL => self.set_level(id, &message),
                     method::RESOURCES_SUBSCRIBE => self.subscribe(&message, now),
                     method::RESOURCES_UNSUBSCRIBE => self.unsubscribe(&message),
-                    _ => self.call(message),
+                    _ => {
+                        if *method == method::TOOLS_CALL {
+                            self.listening.saw_call();
+                        }
+                        self.call(message);
+                    }
                 }
             }
             Kind::Notification { method } => match &**method {
