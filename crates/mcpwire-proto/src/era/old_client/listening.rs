@@ -37,8 +37,6 @@ pub(super) struct Listening {
     failures: u32,
     /// The server has no such thing.
     unsupported: bool,
-    /// A call went to the server before it listened to us: what the call has changed may not be told.
-    deaf: bool,
 }
 
 #[derive(Deserialize, Default)]
@@ -51,34 +49,11 @@ struct Acknowledged {
 struct Honoured {
     #[serde(default, rename = "resourceSubscriptions")]
     uris: BTreeSet<String>,
-    #[serde(default, rename = "toolsListChanged")]
-    tools: bool,
-    #[serde(default, rename = "promptsListChanged")]
-    prompts: bool,
-    #[serde(default, rename = "resourcesListChanged")]
-    resources: bool,
-}
-
-impl Honoured {
-    /// The changes of lists that are told from now on.
-    fn lists(&self) -> impl Iterator<Item = &'static str> + use<> {
-        let kinds = [
-            (self.tools, method::TOOLS_LIST_CHANGED),
-            (self.prompts, method::PROMPTS_LIST_CHANGED),
-            (self.resources, method::RESOURCES_LIST_CHANGED),
-        ];
-        kinds.into_iter().filter(|(told, _)| *told).map(|(_, method)| method)
-    }
 }
 
 impl Listening {
     pub(super) fn is(&self, id: &Id) -> bool {
         [&self.current, &self.next].into_iter().flatten().any(|known| known == id)
-    }
-
-    /// A call goes to the server.
-    pub(super) fn saw_call(&mut self) {
-        self.deaf |= self.current.is_none() && self.next.is_some();
     }
 
     /// Whether a subscription under this id of the client's waits for its answer.
@@ -210,12 +185,9 @@ impl OldClient {
             self.stop_listening(&old);
         }
         self.listening.failures = 0;
-        let honoured = message.read::<Acknowledged>().unwrap_or_default().notifications;
-        if std::mem::take(&mut self.listening.deaf) {
-            honoured.lists().for_each(|changed| self.tell_client(Message::notification(changed, None)));
-        }
+        let honoured = message.read::<Acknowledged>().unwrap_or_default().notifications.uris;
         for (id, uri) in std::mem::take(&mut self.listening.waiting) {
-            if honoured.uris.contains(&uri) {
+            if honoured.contains(&uri) {
                 self.tell_client(Message::result(&id, "{}"));
             } else {
                 self.listening.uris.remove(&uri);

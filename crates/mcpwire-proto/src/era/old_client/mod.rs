@@ -139,12 +139,7 @@ impl OldClient {
                     method::LOGGING_SET_LEVEL => self.set_level(id, &message),
                     method::RESOURCES_SUBSCRIBE => self.subscribe(&message, now),
                     method::RESOURCES_UNSUBSCRIBE => self.unsubscribe(&message),
-                    _ => {
-                        if *method == method::TOOLS_CALL {
-                            self.listening.saw_call();
-                        }
-                        self.call(message);
-                    }
+                    _ => self.call(message),
                 }
             }
             Kind::Notification { method } => match &**method {
