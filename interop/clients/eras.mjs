@@ -113,8 +113,6 @@ const checks = {
   "list changed": has.change && (async ({ client, call }) => {
     const { next } = notes(sdk, client, "notifications/tools/list_changed");
     const subscription = old ? undefined : await client.listen({ toolsListChanged: true });
-    // For an old client mcpwire begins to listen right after the handshake; what changes in that moment is not told.
-    if (old) await new Promise((resolve) => setTimeout(resolve, 1000));
     await call(has.change);
     await next();
     await subscription?.close();

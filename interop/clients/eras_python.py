@@ -121,8 +121,6 @@ async def subscription(c):
 
 async def list_changed(c):
     if OLD:
-        # mcpwire begins to listen right after the handshake; what changes in that moment is not told.
-        await anyio.sleep(1)
         await c.call(HAS["change"])
         await c.until_told("notifications/tools/list_changed")
     else:

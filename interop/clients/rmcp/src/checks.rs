@@ -166,8 +166,6 @@ async fn touch(c: &Connection) -> Result<()> {
 async fn list_changed(c: &mut Connection) -> Result<()> {
     let tool = name(c, "test_trigger_tool_change", "change-the-tools");
     if c.old {
-        // mcpwire begins to listen right after the handshake; what changes in that moment is not told.
-        tokio::time::sleep(Duration::from_secs(1)).await;
         c.call(tool, json!({})).await?;
         return c.heard.until("a change of the tools", |notes| notes.tools_changed > 0).await;
     }

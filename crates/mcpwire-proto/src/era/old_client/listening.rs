@@ -3,7 +3,7 @@
 //! A subscription is a change of its filter: a new listen is opened first, and the old one closed when the new one is
 //! acknowledged, so that no change is missed in between.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
@@ -17,6 +17,8 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// How long a server may take to say what it will tell of.
 const ACKNOWLEDGE_WITHIN: Duration = Duration::from_secs(60);
+/// How long the first calls wait for it.
+const HOLD_CALLS: Duration = Duration::from_secs(1);
 /// The most resources subscribed to at once.
 const MOST_SUBSCRIPTIONS: usize = 10_000;
 
@@ -37,6 +39,11 @@ pub(super) struct Listening {
     failures: u32,
     /// The server has no such thing.
     unsupported: bool,
+    /// Calls that wait until the server listens to us, so that what they change is told.
+    held: VecDeque<Message>,
+    /// How long they wait; they do so once.
+    held_until: Option<Instant>,
+    waited_in_vain: bool,
 }
 
 #[derive(Deserialize, Default)]
@@ -67,11 +74,39 @@ impl Listening {
 
     pub(super) fn due_at(&self) -> Option<Instant> {
         let waiting = self.until.filter(|_| !self.waiting.is_empty());
-        waiting.into_iter().chain(self.retry_at).min()
+        waiting.into_iter().chain(self.retry_at).chain(self.held_until).min()
+    }
+
+    /// Whether calls are to wait.
+    pub(super) fn holds(&self) -> bool {
+        self.current.is_none() && self.next.is_some() && !self.waited_in_vain
+    }
+
+    pub(super) fn hold(&mut self, call: Message, now: Instant) {
+        self.held_until.get_or_insert(now + HOLD_CALLS);
+        self.held.push_back(call);
+    }
+
+    /// Takes back a call that the server has not seen.
+    pub(super) fn take_back(&mut self, id: &Id) -> bool {
+        let before = self.held.len();
+        self.held.retain(|call| call.id() != Some(id));
+        self.held.len() < before
     }
 }
 
 impl OldClient {
+    /// Sends the calls that waited.
+    fn let_go(&mut self) {
+        self.listening.held_until = None;
+        for call in std::mem::take(&mut self.listening.held) {
+            // One that was given up meanwhile is not to be made any more.
+            if call.id().is_some_and(|id| self.routes.contains_key(id)) {
+                self.tell_server(call);
+            }
+        }
+    }
+
     /// Opens a listen for what the client is to hear now.
     pub(super) fn listen(&mut self) {
         let filter = self.filter();
@@ -83,6 +118,7 @@ impl OldClient {
             if let Some(current) = self.listening.current.take() {
                 self.stop_listening(&current);
             }
+            self.let_go();
             let fault = Fault::Upstream("the subscription was taken back before it was made".into());
             return self.refuse_subscriptions(&fault.to_message(None));
         }
@@ -185,6 +221,7 @@ impl OldClient {
             self.stop_listening(&old);
         }
         self.listening.failures = 0;
+        self.let_go();
         let honoured = message.read::<Acknowledged>().unwrap_or_default().notifications.uris;
         for (id, uri) in std::mem::take(&mut self.listening.waiting) {
             if honoured.contains(&uri) {
@@ -219,12 +256,17 @@ impl OldClient {
             *failures = (*failures + 1).min(10);
             *retry_at = Some(now + pause);
         }
+        self.let_go();
     }
 
     pub(super) fn listening_due(&mut self, now: Instant) {
         if self.listening.until.take_if(|until| *until <= now).is_some() {
             let fault = Fault::Upstream("the server did not say whether it tells of changes of this resource".into());
             self.refuse_subscriptions(&fault.to_message(None));
+        }
+        if self.listening.held_until.is_some_and(|until| until <= now) {
+            self.listening.waited_in_vain = true;
+            self.let_go();
         }
         if self.listening.retry_at.is_some_and(|at| at <= now) {
             self.listen();
@@ -233,6 +275,7 @@ impl OldClient {
 
     /// A new session begins with nothing subscribed to.
     pub(super) fn forget_subscriptions(&mut self) {
+        self.let_go();
         let old = std::mem::take(&mut self.listening);
         old.current.iter().chain(&old.next).for_each(|id| self.stop_listening(id));
         for (id, _) in old.waiting {

@@ -139,7 +139,7 @@ impl OldClient {
                     method::LOGGING_SET_LEVEL => self.set_level(id, &message),
                     method::RESOURCES_SUBSCRIBE => self.subscribe(&message, now),
                     method::RESOURCES_UNSUBSCRIBE => self.unsubscribe(&message),
-                    _ => self.call(message),
+                    _ => self.call(message, now),
                 }
             }
             Kind::Notification { method } => match &**method {
@@ -220,10 +220,14 @@ impl OldClient {
         upstream
     }
 
-    fn call(&mut self, message: Message) {
+    fn call(&mut self, message: Message, now: Instant) {
         let upstream = self.enter(message.clone());
         let message = if message.id() == Some(&upstream) { message } else { message.with_id(&upstream) };
-        self.tell_server(self.identity.sign(&message, self.log_level.as_deref()));
+        let signed = self.identity.sign(&message, self.log_level.as_deref());
+        match message.is(method::TOOLS_CALL) && self.listening.holds() {
+            true => self.listening.hold(signed, now),
+            false => self.tell_server(signed),
+        }
     }
 
     /// The server has answered a request of the client's.
@@ -316,7 +320,9 @@ impl OldClient {
             Some(_) => self.withdraw_questions(&id),
             None => {
                 self.routes.remove(&call.upstream);
-                self.tell_server(meta::with_cancelled_request(notification, &call.upstream));
+                if !self.listening.take_back(&call.upstream) {
+                    self.tell_server(meta::with_cancelled_request(notification, &call.upstream));
+                }
             }
         }
     }
