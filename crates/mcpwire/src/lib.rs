@@ -5,6 +5,7 @@
 mod atomic;
 pub mod bridge;
 pub mod cache;
+pub mod channel;
 pub mod cli;
 pub mod client;
 pub mod config;

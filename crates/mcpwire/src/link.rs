@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use mcpwire_proto::{Failure, Message, Packet, Rejected};
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
+
+use crate::channel::{self, Receiver, Sender, Shortcut};
 
 /// How many packets wait in a channel before its sender does.
 const DEPTH: usize = 256;
@@ -14,15 +16,15 @@ const DEPTH: usize = 256;
 /// Dropping `tx` asks the connection to end; `rx` gives `None` when it has.
 #[derive(Debug)]
 pub struct Link {
-    pub tx: mpsc::Sender<Packet>,
-    pub rx: mpsc::Receiver<Event>,
+    pub tx: Sender<Packet>,
+    pub rx: Receiver<Event>,
 }
 
 /// The other end of a [`Link`]: what a transport, or a server in this process, holds.
 #[derive(Debug)]
 pub struct Port {
-    pub tx: mpsc::Sender<Event>,
-    pub rx: mpsc::Receiver<Packet>,
+    pub tx: Sender<Event>,
+    pub rx: Receiver<Packet>,
 }
 
 /// What a connection has to tell.
@@ -48,14 +50,22 @@ pub enum Event {
 impl Link {
     /// The two ends of a connection.
     pub fn pair() -> (Link, Port) {
-        let (link_tx, port_rx) = mpsc::channel(DEPTH);
-        let (port_tx, link_rx) = mpsc::channel(DEPTH);
+        Link::over(channel::channel(DEPTH))
+    }
+
+    /// The same, with a way for packets past the channel.
+    pub(crate) fn pair_with(shortcut: Shortcut<Packet>) -> (Link, Port) {
+        Link::over(channel::channel_with(DEPTH, shortcut))
+    }
+
+    fn over((link_tx, port_rx): (Sender<Packet>, Receiver<Packet>)) -> (Link, Port) {
+        let (port_tx, link_rx) = channel::channel(DEPTH);
         (Link { tx: link_tx, rx: link_rx }, Port { tx: port_tx, rx: port_rx })
     }
 }
 
 /// Hands over what waits, as far as it is taken at once; gives whether the other end is still there.
-pub(crate) fn hand_over<T, U>(waiting: &mut VecDeque<T>, to: &mpsc::Sender<U>, wrap: impl Fn(T) -> U) -> bool {
+pub(crate) fn hand_over<T, U>(waiting: &mut VecDeque<T>, to: &Sender<U>, wrap: impl Fn(T) -> U) -> bool {
     while !waiting.is_empty() {
         match to.try_reserve() {
             Ok(permit) => {
@@ -63,8 +73,8 @@ pub(crate) fn hand_over<T, U>(waiting: &mut VecDeque<T>, to: &mpsc::Sender<U>, w
                     permit.send(wrap(item));
                 }
             }
-            Err(mpsc::error::TrySendError::Full(())) => return true,
-            Err(mpsc::error::TrySendError::Closed(())) => return false,
+            Err(TrySendError::Full(())) => return true,
+            Err(TrySendError::Closed(())) => return false,
         }
     }
     true

@@ -9,10 +9,10 @@ use std::task::{Context, Poll};
 
 use mcpwire_proto::Packet;
 use mcpwire_proto::conversation::{Known, Upstream};
-use tokio::sync::mpsc::OwnedPermit;
 use tokio::sync::mpsc::error::SendError;
 use tokio::task::JoinHandle;
 
+use crate::channel::OwnedPermit;
 use crate::link::{Event, Link, hand_over};
 
 /// A link to the target; the handle, if there is one, completes when everything behind the link is gone.
@@ -193,7 +193,7 @@ impl Slot {
         let Poll::Ready(room) = room.as_mut().poll(cx) else { return Poll::Pending };
         self.room = None;
         match (room, self.to_server.pop_front()) {
-            (Ok(permit), Some(packet)) => drop(permit.send(packet)),
+            (Ok(permit), Some(packet)) => permit.send(packet),
             // A closed link tells by the end of its events.
             _ => self.to_server.clear(),
         }

@@ -11,6 +11,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use super::Error;
 use super::request::OnProgress;
+use crate::channel::Sender;
 use crate::link::Event;
 
 /// What the clones of a client, their requests and the loop share.
@@ -24,7 +25,7 @@ pub(super) struct Books {
 
 struct State {
     /// Towards the bridge; dropping it says that we are done.
-    tx: Option<mpsc::Sender<Event>>,
+    tx: Option<Sender<Event>>,
     pending: HashMap<Id, Pending>,
     next_id: u64,
     /// Why the connection ended.
@@ -40,7 +41,7 @@ pub(super) struct Pending {
 }
 
 impl Books {
-    pub(super) fn new(tx: mpsc::Sender<Event>) -> Books {
+    pub(super) fn new(tx: Sender<Event>) -> Books {
         let state = State { tx: Some(tx), pending: HashMap::new(), next_id: 0, why: None };
         Books { state: Mutex::new(state), stop: Notify::new(), ended: watch::Sender::new(false) }
     }
@@ -50,7 +51,7 @@ impl Books {
     }
 
     /// Where to send to, as long as the connection stands.
-    pub(super) fn sender(&self) -> Option<mpsc::Sender<Event>> {
+    pub(super) fn sender(&self) -> Option<Sender<Event>> {
         self.state().tx.clone()
     }
 
@@ -63,7 +64,7 @@ impl Books {
     }
 
     /// Enters a request under a new id.
-    pub(super) fn enter(&self, pending: Pending) -> Result<(Id, mpsc::Sender<Event>), Error> {
+    pub(super) fn enter(&self, pending: Pending) -> Result<(Id, Sender<Event>), Error> {
         let mut state = self.state();
         let tx = state.tx.clone().ok_or(Error::NotConnected)?;
         state.next_id += 1;

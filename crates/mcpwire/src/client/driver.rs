@@ -6,12 +6,12 @@ use std::sync::Arc;
 use mcpwire_proto::{Id, Kind, Message, Packet, code, meta, method};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
 use tokio::task::{self, AbortHandle, JoinError, JoinSet};
 
 use super::books::Books;
 use super::request::Progress;
 use super::{Error, Handler, RpcError};
+use crate::channel::Receiver;
 use crate::link::Event;
 
 pub(super) struct Driver {
@@ -28,7 +28,7 @@ impl Driver {
     }
 
     /// Runs until the bridge has ended. What is being answered then has nobody to be sent to.
-    pub(super) async fn run(mut self, mut packets: mpsc::Receiver<Packet>) {
+    pub(super) async fn run(mut self, mut packets: Receiver<Packet>) {
         loop {
             tokio::select! {
                 packet = packets.recv() => match packet {

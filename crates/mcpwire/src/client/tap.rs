@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use mcpwire_proto::{Failure, Message};
-use tokio::sync::mpsc;
 
 use super::books::Books;
 use super::error::Failed;
 use super::{Error, Handler};
 use crate::bridge::Reach;
+use crate::channel::{Receiver, Sender, channel};
 use crate::link::{Event, Link};
 
 /// How many events wait for the bridge here, besides those on the link itself.
@@ -26,13 +26,13 @@ impl Tap {
     /// The same target, watched. What is found out about it is kept for both.
     pub(super) fn on(self, reach: &Reach) -> Reach {
         reach.map(move |Link { tx, rx }| {
-            let (events, tapped) = mpsc::channel(DEPTH);
+            let (events, tapped) = channel(DEPTH);
             tokio::spawn(self.clone().run(rx, events));
             Link { tx, rx: tapped }
         })
     }
 
-    async fn run(self, mut rx: mpsc::Receiver<Event>, events: mpsc::Sender<Event>) {
+    async fn run(self, mut rx: Receiver<Event>, events: Sender<Event>) {
         loop {
             let event = tokio::select! {
                 event = rx.recv() => event,

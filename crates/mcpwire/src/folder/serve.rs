@@ -9,12 +9,12 @@ use mcpwire_proto::version::{self, SESSION_ERA, STATELESS_ERA, V2025_11_25, V202
 use mcpwire_proto::{Fault, Id, Kind, Lane, Message, Packet, meta, method};
 use serde_json::{Map, Value, json};
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::mpsc;
 
 use super::answer::{Dialect, answer, object, text, wrong};
 use super::catalog::{Catalog, Changes};
 use super::reply::{Body, Refusal, Reply, excerpt};
 use super::{Folder, State, resources};
+use crate::channel::Sender;
 use crate::link::{Event, Port};
 
 /// How long a client of the stateless era may go by what it has read. Who listens is told earlier.
@@ -73,7 +73,7 @@ struct Listener {
 /// One client, owned by its loop.
 struct Session {
     state: Arc<State>,
-    tx: mpsc::Sender<Event>,
+    tx: Sender<Event>,
     /// Agreed upon by `initialize`.
     version: Option<&'static str>,
     /// What `initialize` was answered with: nothing else is told of.

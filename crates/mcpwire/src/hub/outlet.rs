@@ -4,23 +4,22 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use tokio::sync::mpsc;
-use tokio::sync::mpsc::OwnedPermit;
 use tokio::sync::mpsc::error::SendError;
 
+use crate::channel::{OwnedPermit, Sender};
 use crate::link::hand_over;
 
 type Room<T> = Pin<Box<dyn Future<Output = Result<OwnedPermit<T>, SendError<()>>> + Send>>;
 
 pub(super) struct Outlet<T> {
-    tx: mpsc::Sender<T>,
+    tx: Sender<T>,
     waiting: VecDeque<T>,
     /// Waits for room in the channel. Kept, so that the wait keeps its place.
     room: Option<Room<T>>,
 }
 
 impl<T: Send + 'static> Outlet<T> {
-    pub(super) fn new(tx: mpsc::Sender<T>) -> Outlet<T> {
+    pub(super) fn new(tx: Sender<T>) -> Outlet<T> {
         Outlet { tx, waiting: VecDeque::new(), room: None }
     }
 
@@ -47,7 +46,7 @@ impl<T: Send + 'static> Outlet<T> {
         let Poll::Ready(room) = room.as_mut().poll(cx) else { return Poll::Pending };
         self.room = None;
         match (room, self.waiting.pop_front()) {
-            (Ok(permit), Some(item)) => drop(permit.send(item)),
+            (Ok(permit), Some(item)) => permit.send(item),
             // Whoever reads from the other end learns of it.
             _ => self.waiting.clear(),
         }

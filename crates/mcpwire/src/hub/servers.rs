@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use mcpwire_proto::hub::Server;
 use mcpwire_proto::{Message, Packet};
-use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::Spec;
 use super::outlet::Outlet;
 use crate::bridge::{self, Upstreams};
+use crate::channel::Receiver;
 use crate::link::{Event, Link, Port};
 
 /// What a client has before servers are started that are known from before: what is known of them is enough to welcome it,
@@ -34,7 +34,7 @@ struct Running {
 /// Our end of a bridge, of which we are the client.
 struct Bridge {
     outlet: Outlet<Event>,
-    rx: mpsc::Receiver<Packet>,
+    rx: Receiver<Packet>,
 }
 
 /// What happened.

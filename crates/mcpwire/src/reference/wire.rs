@@ -1,8 +1,8 @@
 //! The way to the client and from it, whichever end of a link this server holds.
 
 use mcpwire_proto::{Lane, Message, Packet};
-use tokio::sync::mpsc;
 
+use crate::channel::{Receiver, Sender};
 use crate::link::Event;
 
 /// The client has closed its end.
@@ -12,8 +12,8 @@ pub(super) struct Gone;
 /// Where answers go: to the other end of our port, or to the front of a transport.
 #[derive(Debug, Clone)]
 pub(super) enum Outbox {
-    Port(mpsc::Sender<Event>),
-    Front(mpsc::Sender<Packet>),
+    Port(Sender<Event>),
+    Front(Sender<Packet>),
 }
 
 impl Outbox {
@@ -30,8 +30,8 @@ impl Outbox {
 /// Where requests come from.
 #[derive(Debug)]
 pub(super) enum Inbox {
-    Port(mpsc::Receiver<Packet>),
-    Front(mpsc::Receiver<Event>),
+    Port(Receiver<Packet>),
+    Front(Receiver<Event>),
 }
 
 impl Inbox {

@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use tokio::task::{self, JoinHandle};
 
 use self::seats::Seats;
+use crate::channel::Sender;
 use crate::link::{Event, Link, Port, hand_over};
 
 /// How many messages wait for the server before we stop reading from the clients.
@@ -149,7 +150,7 @@ impl Clients {
     }
 
     /// Hands over what is to be sent, as far as the server takes it at once.
-    fn pump(&mut self, server: &mpsc::Sender<Packet>) {
+    fn pump(&mut self, server: &Sender<Packet>) {
         while let Some(effect) = self.share.poll_effect() {
             match effect {
                 Effect::ToServer(message) => self.to_server.push_back(message),

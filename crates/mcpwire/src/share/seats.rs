@@ -9,8 +9,8 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use mcpwire_proto::Packet;
 use mcpwire_proto::session::share::Member;
-use tokio::sync::mpsc;
 
+use crate::channel::Sender;
 use crate::link::{Event, Port};
 
 /// The ports of all clients.
@@ -65,7 +65,7 @@ impl Seats {
     }
 
     /// Where a client is told things.
-    pub(super) fn sender(&self, member: Member) -> Option<&mpsc::Sender<Event>> {
+    pub(super) fn sender(&self, member: Member) -> Option<&Sender<Event>> {
         self.seats.get(&member).map(|seat| &seat.port.tx)
     }
 

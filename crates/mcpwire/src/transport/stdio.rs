@@ -11,9 +11,10 @@ use bytes::BufMut;
 use mcpwire_proto::Packet;
 use mcpwire_proto::frame::line::LineDecoder;
 use tokio::net::unix::pipe;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use super::lines::{self, CHUNK, event, gather};
+use crate::channel::{Receiver, Sender};
 use crate::link::{Event, Link, Port};
 
 /// Takes over stdin and stdout. The link closes when stdin ends.
@@ -52,13 +53,13 @@ impl Stdout {
     }
 }
 
-async fn read_pipe(input: pipe::Receiver, events: mpsc::Sender<Event>, limit: usize) {
+async fn read_pipe(input: pipe::Receiver, events: Sender<Event>, limit: usize) {
     if let Err(e) = lines::read(input, events, limit).await {
         tracing::warn!(target: "stdio", "cannot read stdin: {e}");
     }
 }
 
-fn read(mut input: impl Read, events: &mpsc::Sender<Event>, limit: usize) {
+fn read(mut input: impl Read, events: &Sender<Event>, limit: usize) {
     let mut decoder = LineDecoder::new(limit);
     let mut chunk = vec![0; CHUNK];
     loop {
@@ -82,7 +83,7 @@ fn read(mut input: impl Read, events: &mpsc::Sender<Event>, limit: usize) {
     }
 }
 
-fn write(mut output: impl Write, mut packets: mpsc::Receiver<Packet>) -> io::Result<()> {
+fn write(mut output: impl Write, mut packets: Receiver<Packet>) -> io::Result<()> {
     while let Some(packet) = packets.blocking_recv() {
         for piece in gather(packet, || packets.try_recv().ok()) {
             output.write_all(&piece)?;
@@ -102,7 +103,7 @@ mod tests {
     #[test]
     fn lines_become_events_and_bad_ones_say_how_to_answer() {
         let input = b"{\"jsonrpc\":\"2.0\",\"method\":\"a\"}\r\nnonsense\n[1]\n{\"jsonrpc\":\"2.0\",\"id\":\"long\",\"method\":\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"}\n";
-        let (tx, mut rx) = mpsc::channel(8);
+        let (tx, mut rx) = crate::channel::channel(8);
         read(&input[..], &tx, 60);
         drop(tx);
         let mut seen = Vec::new();
@@ -120,7 +121,7 @@ mod tests {
 
     #[test]
     fn every_message_is_written_on_its_line_whatever_its_size() {
-        let (tx, rx) = mpsc::channel(16);
+        let (tx, rx) = crate::channel::channel(16);
         let mut expected = String::new();
         for size in [1, LARGE - 50, LARGE, GATHER, 2, 3] {
             let message = Message::notification("n", Some(&format!("\"{}\"", "x".repeat(size))));

@@ -10,10 +10,10 @@ use bytes::{BufMut, Bytes, BytesMut};
 use mcpwire_proto::frame::line::{Line, LineDecoder};
 use mcpwire_proto::{Fault, Message, Packet, Rejected};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::mpsc;
 
 pub(super) use self::outbox::Outbox;
 pub(super) use self::sieve::Sieve;
+use crate::channel::{Receiver, Sender};
 use crate::link::Event;
 
 /// How much is read at once.
@@ -65,7 +65,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 }
 
 /// Reads a client's lines until they end, or nobody wants them any more.
-pub(super) async fn read(input: impl AsyncRead + Unpin, events: mpsc::Sender<Event>, limit: usize) -> io::Result<()> {
+pub(super) async fn read(input: impl AsyncRead + Unpin, events: Sender<Event>, limit: usize) -> io::Result<()> {
     let mut lines = Lines::new(input, limit);
     while let Some(line) = lines.next().await? {
         if events.send(event(line, limit)).await.is_err() {
@@ -92,7 +92,7 @@ pub(super) fn event(line: Line, limit: usize) -> Event {
 }
 
 /// Writes all that is given to the link, until it is dropped.
-pub(super) async fn write(mut output: impl AsyncWrite + Unpin, packets: &mut mpsc::Receiver<Packet>) -> io::Result<()> {
+pub(super) async fn write(mut output: impl AsyncWrite + Unpin, packets: &mut Receiver<Packet>) -> io::Result<()> {
     while let Some(packet) = packets.recv().await {
         for piece in gather(packet, || packets.try_recv().ok()) {
             output.write_all(&piece).await?;

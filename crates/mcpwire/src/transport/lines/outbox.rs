@@ -5,16 +5,16 @@ use std::io;
 
 use mcpwire_proto::{Failure, Message, Packet, meta, method};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
-use tokio::sync::mpsc;
 
 use super::{TO_SERVER, gather, log};
+use crate::channel::{Receiver, Sender};
 use crate::link::{Event, Port};
 
 /// The server's end of a link, between one server and the next.
 #[derive(Debug)]
 pub(in crate::transport) struct Outbox {
-    packets: mpsc::Receiver<Packet>,
-    events: mpsc::Sender<Event>,
+    packets: Receiver<Packet>,
+    events: Sender<Event>,
     session: Session,
 }
 
@@ -43,7 +43,7 @@ impl Outbox {
         Outbox { packets: rx, events: tx, session: Session::None }
     }
 
-    pub(in crate::transport) fn events(&self) -> mpsc::Sender<Event> {
+    pub(in crate::transport) fn events(&self) -> Sender<Event> {
         self.events.clone()
     }
 

@@ -3,9 +3,9 @@
 use mcpwire_proto::frame::line::Line;
 use mcpwire_proto::message::split_batch;
 use mcpwire_proto::{Fault, Lane, Message, Packet};
-use tokio::sync::mpsc;
 
 use super::{TO_CLIENT, log};
+use crate::channel::Sender;
 use crate::link::Event;
 
 /// How many skipped lines of one server are told.
@@ -18,12 +18,12 @@ const SHOWN: usize = 120;
 pub(in crate::transport) struct Sieve {
     name: String,
     limit: usize,
-    events: mpsc::Sender<Event>,
+    events: Sender<Event>,
     skipped: u64,
 }
 
 impl Sieve {
-    pub(in crate::transport) fn new(name: &str, limit: usize, events: mpsc::Sender<Event>) -> Sieve {
+    pub(in crate::transport) fn new(name: &str, limit: usize, events: Sender<Event>) -> Sieve {
         Sieve { name: name.to_owned(), limit, events, skipped: 0 }
     }
 

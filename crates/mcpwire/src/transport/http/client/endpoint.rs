@@ -16,7 +16,6 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use mcpwire_proto::headers::Tools;
 use mcpwire_proto::{Failure, Fault, Lane, Message, Packet, method};
-use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
@@ -24,6 +23,7 @@ use super::dial::Dial;
 use super::legacy::Legacy;
 use super::status::{self, Sent};
 use super::{ConnectError, Options, Transport};
+use crate::channel::Sender;
 use crate::link::Event;
 use crate::transport::http::{EVENT_STREAM, JSON, LAST_EVENT_ID, PROTOCOL_VERSION, SESSION_ID};
 
@@ -42,7 +42,7 @@ pub(super) struct Endpoint {
     /// Moves when the server redirects us, for as long as the session lasts.
     uri: Mutex<Uri>,
     session: Mutex<Session>,
-    events: mpsc::Sender<Event>,
+    events: Sender<Event>,
     pub(super) transport: Transport,
     pub(super) legacy: Legacy,
     /// Whose parameters have headers (2026-07-28).
@@ -60,7 +60,7 @@ struct Session {
 }
 
 impl Endpoint {
-    pub(super) fn new(options: Options, events: mpsc::Sender<Event>) -> Result<Endpoint, ConnectError> {
+    pub(super) fn new(options: Options, events: Sender<Event>) -> Result<Endpoint, ConnectError> {
         let Options { url, transport, mut headers, tls, proxy, max_message, resume_for } = options;
         let secure = url.scheme() == "https";
         let uri = to_uri(&url)?;

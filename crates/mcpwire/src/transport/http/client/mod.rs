@@ -31,6 +31,7 @@ use tokio::time::timeout;
 use url::Url;
 
 use self::endpoint::Endpoint;
+use crate::channel::Receiver;
 use crate::link::{Link, Port};
 use crate::transport::http::PROTOCOL_VERSION;
 
@@ -147,7 +148,7 @@ struct Outbox {
 }
 
 impl Outbox {
-    async fn run(mut self, mut packets: mpsc::Receiver<Packet>) {
+    async fn run(mut self, mut packets: Receiver<Packet>) {
         while let Some(packet) = packets.recv().await {
             self.send(packet.message).await;
         }

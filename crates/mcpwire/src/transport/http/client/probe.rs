@@ -7,11 +7,11 @@ use http::header::{HeaderName, HeaderValue};
 use http::{HeaderMap, Method, StatusCode};
 use http_body_util::BodyExt;
 use mcpwire_proto::Failure;
-use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout_at};
 
 use super::endpoint::Endpoint;
 use super::{ConnectError, Options};
+use crate::channel::channel;
 
 /// No more of a body is read.
 const MOST_READ: usize = 1 << 20;
@@ -30,7 +30,7 @@ pub struct Seen {
 impl Probe {
     pub fn new(options: Options) -> Result<Probe, ConnectError> {
         // Nobody listens: an answer is given to whoever asked.
-        let (events, _) = mpsc::channel(1);
+        let (events, _) = channel(1);
         Endpoint::new(options, events).map(Probe)
     }
 

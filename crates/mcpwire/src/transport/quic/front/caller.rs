@@ -14,6 +14,7 @@ use tokio::task::{self, AbortHandle};
 use tokio::time::timeout;
 
 use super::Service;
+use crate::channel::{Receiver, Sender};
 use crate::link::{Event, Link, Port};
 
 /// How many messages of progress wait to be sent on; of more, some are lost.
@@ -39,7 +40,7 @@ impl fmt::Display for Failed {
 /// A session with the target.
 #[derive(Debug)]
 pub(super) struct Caller {
-    to_server: mpsc::Sender<Event>,
+    to_server: Sender<Event>,
     waiting: Arc<Mutex<HashMap<Id, Waiting>>>,
     next: AtomicU64,
     reader: AbortHandle,
@@ -177,11 +178,7 @@ impl Drop for Call<'_> {
 }
 
 /// Hands answers and progress to those who wait for them. We offer the server nothing, so its questions are refused.
-async fn read(
-    mut packets: mpsc::Receiver<Packet>,
-    to_server: mpsc::Sender<Event>,
-    waiting: Arc<Mutex<HashMap<Id, Waiting>>>,
-) {
+async fn read(mut packets: Receiver<Packet>, to_server: Sender<Event>, waiting: Arc<Mutex<HashMap<Id, Waiting>>>) {
     while let Some(Packet { message, .. }) = packets.recv().await {
         match message.kind() {
             Kind::Result { id } | Kind::Error { id: Some(id) } => {

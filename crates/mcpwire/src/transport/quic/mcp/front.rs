@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::{Purpose, write};
+use crate::channel::{Receiver, Sender};
 use crate::link::{Event, Link, Port};
 use crate::transport::lines::{Lines, event};
 use crate::transport::quic::front::Service;
@@ -70,7 +71,7 @@ pub(in crate::transport::quic) async fn serve(connection: Connection, service: S
 }
 
 /// Puts each message of the session on its stream, until the session is over.
-async fn deliver(client: Arc<Client>, mut packets: mpsc::Receiver<Packet>, to_main: mpsc::Sender<Message>) {
+async fn deliver(client: Arc<Client>, mut packets: Receiver<Packet>, to_main: mpsc::Sender<Message>) {
     while let Some(Packet { lane, message }) = packets.recv().await {
         let request = match (message.kind(), lane) {
             (Kind::Result { id } | Kind::Error { id: Some(id) }, _) => Some(id.clone()),
@@ -91,7 +92,7 @@ async fn deliver(client: Arc<Client>, mut packets: mpsc::Receiver<Packet>, to_ma
 struct Client {
     limit: usize,
     /// The way into the session; none once nothing more is taken.
-    events: Mutex<Option<mpsc::Sender<Event>>>,
+    events: Mutex<Option<Sender<Event>>>,
     /// Requests under way, with the way to their stream.
     streams: Mutex<HashMap<Id, mpsc::Sender<Message>>>,
     /// How many messages came on `main`.

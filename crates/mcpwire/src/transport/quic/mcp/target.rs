@@ -14,6 +14,7 @@ use tokio::task::{self, JoinHandle, JoinSet};
 use tokio::time::timeout;
 
 use super::{Purpose, write};
+use crate::channel::Sender;
 use crate::link::{Event, Link};
 use crate::transport::lines::{Lines, Outbox};
 use crate::transport::quic::dial::{Peer, lost};
@@ -103,7 +104,7 @@ async fn converse(connection: &Connection, limit: usize, first: Packet, outbox: 
 struct Streams {
     connection: Connection,
     limit: usize,
-    events: mpsc::Sender<Event>,
+    events: Sender<Event>,
     /// Requests under way, with the way to add to their stream.
     open: Mutex<HashMap<Id, mpsc::Sender<Message>>>,
     /// Questions of the server, and the request on whose stream they came.

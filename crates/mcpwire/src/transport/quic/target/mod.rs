@@ -14,7 +14,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mcpwire_proto::{Failure, Id, Kind, Lane, Message, Packet, meta, method};
-use tokio::sync::mpsc;
 use tokio::task::{self, AbortHandle, JoinError, JoinHandle, JoinSet};
 
 use self::reply::{Outcome, Refusal};
@@ -23,6 +22,7 @@ use super::dial::Peer;
 use super::frame::{Budget, LONGEST};
 use super::proto::{Request, Response};
 use super::{ORCHESTRA_ALPN, TargetOptions, Unusable, tls};
+use crate::channel::Sender;
 use crate::link::{Event, Link, Port};
 
 /// Memory for answers that are still arriving.
@@ -52,7 +52,7 @@ struct Orchestrator {
     session: String,
     /// Tools that are known not to answer in pieces, on the connection of that number.
     not_streaming: Mutex<(u64, HashSet<String>)>,
-    events: mpsc::Sender<Event>,
+    events: Sender<Event>,
 }
 
 impl Orchestrator {
