@@ -67,13 +67,9 @@ impl Feed {
         self.opened_at.filter(|_| self.is_attached() && !self.resumed)
     }
 
-    /// Waits until the connection that was attached has gone; without end if there never was one.
-    pub(super) async fn left(&self) {
-        match &self.outlet {
-            Some(outlet) => outlet.closed().await,
-            None if self.opened_at.is_some() => {}
-            None => std::future::pending().await,
-        }
+    /// Whether there was a connection, and there is none any more.
+    pub(super) fn was_left(&self) -> bool {
+        self.opened_at.is_some() && !self.is_attached()
     }
 
     pub(super) fn is_attached(&self) -> bool {

@@ -9,7 +9,7 @@ use super::answer::{Body, Refusal};
 use super::exchange::Accepts;
 use super::post::{open_session, parse, read, send};
 use super::router::{accepts, find_session_by};
-use super::session::{Command, Manner};
+use super::session::Manner;
 use super::table::SessionId;
 use crate::transport::http::EVENT_STREAM;
 
@@ -25,7 +25,7 @@ pub(super) async fn listen(front: &Front, head: &Parts) -> Result<Response<Body>
     }
     let manner = |id: &SessionId| Manner::OneStream { endpoint: format!("{MESSAGES_PATH}?{SESSION}{}", id.as_str()) };
     let (session, _) = open_session(front, manner).await?;
-    Ok(session.ask(|reply| Command::Listen { after: None, reply }).await.into_response())
+    Ok(session.listen(None).await.into_response())
 }
 
 pub(super) async fn post(front: &Front, head: &Parts, body: Incoming) -> Result<Response<Body>, Refusal> {

@@ -14,7 +14,7 @@ use tokio::time::{Duration, timeout};
 use super::answer::{Answer, Body, Refusal};
 use super::exchange::Accepts;
 use super::router::{accepts, find_session, find_session_by, text_of};
-use super::session::{self, Command, Handle, Manner, Post};
+use super::session::{self, Handle, Manner, Post};
 use super::table::SessionId;
 use super::{Front, Stage, stateless};
 use crate::transport::http::{EVENT_STREAM, JSON, SESSION_ID};
@@ -96,7 +96,7 @@ pub(super) async fn send(
     batch: bool,
     accepts: Accepts,
 ) -> Answer {
-    session.ask(|reply| Command::Post(Box::new(Post { messages, rejected, batch, accepts, reply }))).await
+    session.post(Post { messages, rejected, batch, accepts }).await
 }
 
 pub(super) fn parse(text: Bytes) -> Result<Message, Refusal> {
@@ -114,12 +114,12 @@ pub(super) async fn open_session(
         return Err(unavailable("the server is shutting down"));
     }
     let id = SessionId::random().map_err(|_| unavailable("no session id could be made"))?;
-    let (session, handle, link) = session::open(front.options.clone(), manner(&id), front.stage.clone());
+    let (handle, link) = session::open(front.options.clone(), manner(&id), front.stage.clone());
     if !front.table.insert(id.clone(), handle.clone()) {
         let limit = front.options.max_sessions;
         return Err(unavailable(&format!("too many sessions: the limit is {limit} (--max-sessions sets it)")));
     }
-    let (table, alive, key) = (front.table.clone(), front.alive.clone(), id.clone());
+    let (table, alive, key, session) = (front.table.clone(), front.alive.clone(), id.clone(), handle.clone());
     tokio::spawn(async move {
         tracing::debug!(target: "http", session = ?key, "session opened");
         session.run().await;

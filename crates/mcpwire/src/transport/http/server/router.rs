@@ -8,9 +8,9 @@ use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use mcpwire_proto::version::SESSION_ERA;
 
-use super::answer::{Answer, Body, Refusal, empty};
+use super::answer::{Body, Refusal, empty};
 use super::exchange::Accepts;
-use super::session::{Command, Handle};
+use super::session::Handle;
 use super::{Front, answer, cors, guard, legacy, post, stateless};
 use crate::health::{Board, Overall};
 use crate::transport::http::{EVENT_STREAM, JSON, LAST_EVENT_ID, PROTOCOL_VERSION, SESSION_ID};
@@ -95,8 +95,7 @@ async fn listen(front: &Front, head: &Parts) -> Result<Response<Body>, Refusal> 
             Refusal::new(StatusCode::BAD_REQUEST, "expected Last-Event-ID to be the id of an event of this session")
         })?),
     };
-    let answer: Answer = session.ask(|reply| Command::Listen { after, reply }).await;
-    Ok(answer.into_response())
+    Ok(session.listen(after).await.into_response())
 }
 
 fn end(front: &Front, head: &Parts) -> Result<Response<Body>, Refusal> {

@@ -4,7 +4,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::buf::Chain;
@@ -39,6 +39,8 @@ pub(super) struct EventStream {
     keep_alive: Duration,
     quiet_since: Instant,
     alarm: Pin<Box<Sleep>>,
+    /// Whom it concerns that nobody reads any more.
+    concerned: Option<Waker>,
 }
 
 pub(super) fn open(options: &Options) -> (Outlet, EventStream) {
@@ -51,6 +53,7 @@ pub(super) fn open(options: &Options) -> (Outlet, EventStream) {
         keep_alive,
         quiet_since: Instant::now(),
         alarm: Box::pin(tokio::time::sleep(keep_alive)),
+        concerned: None,
     };
     (Outlet { tx, queued, max_bytes: options.stream_bytes }, stream)
 }
@@ -81,11 +84,6 @@ impl Outlet {
         self.queue(chunk(event.freeze(), Bytes::new(), Bytes::new()))
     }
 
-    /// Waits until the client has gone.
-    pub(super) async fn closed(&self) {
-        self.tx.closed().await;
-    }
-
     pub(super) fn is_open(&self) -> bool {
         !self.tx.is_closed()
     }
@@ -101,6 +99,11 @@ impl Outlet {
 }
 
 impl EventStream {
+    /// Wakes a task when the client has gone.
+    pub(super) fn wake_at_end(&mut self, task: Option<Waker>) {
+        self.concerned = task;
+    }
+
     pub(super) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Chunk>> {
         if let Poll::Ready(next) = self.rx.poll_recv(cx) {
             self.quiet_since = Instant::now();
@@ -119,5 +122,15 @@ impl EventStream {
             self.alarm.as_mut().reset(due);
         }
         Poll::Pending
+    }
+}
+
+impl Drop for EventStream {
+    fn drop(&mut self) {
+        if let Some(concerned) = self.concerned.take() {
+            // First, so that who is woken sees it.
+            self.rx.close();
+            concerned.wake();
+        }
     }
 }

@@ -5,7 +5,7 @@ use mcpwire_proto::{Fault, Id, Kind, Message, code, meta, method};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::{FIRST, Manner, Post, Session};
+use super::{FIRST, Manner, Post, SERVER_ENDED, Session};
 use crate::link::{Event, hand_over};
 use crate::transport::http::server::Stage;
 use crate::transport::http::server::answer::{Answer, Refusal};
@@ -14,7 +14,7 @@ use crate::transport::http::server::log::{EventId, MAIN};
 use crate::transport::http::server::stream;
 
 impl Session {
-    pub(super) fn post(&mut self, post: Post) {
+    pub(super) fn post(&mut self, post: Post, reply: oneshot::Sender<Answer>) {
         self.seen = Instant::now();
         let stream = self.next_stream();
         let mut refused = None;
@@ -37,15 +37,15 @@ impl Session {
         }
         // A connection that is gone by now is no reason not to deliver what it sent.
         let _ = match refused {
-            Some(refusal) if !post.batch => post.reply.send(Answer::Refused(refusal)),
+            Some(refusal) if !post.batch => reply.send(Answer::Refused(refusal)),
             _ if owed > 0 && stream != MAIN => {
-                let exchange = Exchange::new(stream, owed, post.batch, post.accepts, self.seen, answers, post.reply);
+                let exchange = Exchange::new(stream, owed, post.batch, post.accepts, self.seen, answers, reply);
                 self.wake_by(exchange.streams_at(&self.options));
                 self.exchanges.insert(stream, exchange);
                 Ok(())
             }
-            _ if answers.is_empty() => post.reply.send(Answer::Accepted),
-            _ => post.reply.send(Answer::Json(join(answers, post.batch))),
+            _ if answers.is_empty() => reply.send(Answer::Accepted),
+            _ => reply.send(Answer::Json(join(answers, post.batch))),
         };
         // Now that every request of this POST has its exchange, too: a batch may cancel its own.
         cancelled.iter().for_each(|id| self.cancel(id));
@@ -91,7 +91,7 @@ impl Session {
     /// Gives the server what it has room for.
     pub(super) fn flush(&mut self) {
         if !hand_over(&mut self.outbox, &self.port.tx, |message| Event::Packet(message.into())) {
-            self.over = Some("the server ended the session");
+            self.over = Some(SERVER_ENDED);
         }
     }
 
@@ -104,6 +104,13 @@ impl Session {
                 None => self.listen_anew(),
                 Some(id) => self.resume(id),
             }
+        };
+        let answer = match answer {
+            Answer::Events(mut events) if self.has_one_stream() => {
+                events.wake_at_end(self.task.clone());
+                Answer::Events(events)
+            }
+            answer => answer,
         };
         let _ = reply.send(answer);
         self.wake_for_streams();

@@ -1,39 +1,46 @@
-//! One MCP session: a loop that owns its streams, its event log and its end of the link; HTTP is left to the router.
+//! One MCP session: its streams, its event log and its end of the link; HTTP is left to the router.
 
 mod clock;
+mod entrance;
 mod inbound;
 mod outbound;
 
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
+use std::task::{self, Poll, Waker};
 
 use bytes::Bytes;
 use mcpwire_proto::version::V2025_11_25;
-use mcpwire_proto::{Id, Message, Packet, code};
-use tokio::sync::{Notify, mpsc, oneshot, watch};
+use mcpwire_proto::{Id, Message, code};
+use tokio::sync::mpsc::error::SendError;
+use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, Sleep};
 
+pub(super) use self::entrance::{Handle, open};
 use super::Stage;
-use super::answer::{Answer, Refusal};
+use super::answer::Answer;
 use super::exchange::{Accepts, Context, Exchange};
 use super::feed::Feed;
 use super::log::{EventId, EventLog, MAIN};
 use super::options::Options;
-use crate::link::{Link, Port};
+use crate::channel::{OwnedPermit, Receiver};
+use crate::link::{Event, Port};
 use crate::rarely::Rarely;
 
-/// How many commands wait for the session before their connections do.
-const MAILBOX: usize = 64;
-/// How many messages are handled between two looks at everything else.
-const BURST: usize = 64;
 /// The stream of the request that opens the session.
 const FIRST: u64 = 1;
+/// What those who still wait are told.
+const CLIENT_ENDED: &str = "the client ended the session";
+const SERVER_ENDED: &str = "the server ended the session";
+
+type Room = Pin<Box<dyn Future<Output = Result<OwnedPermit<Event>, SendError<()>>> + Send>>;
 
 /// What a connection asks of the session.
 #[derive(Debug)]
-pub(super) enum Command {
-    Post(Box<Post>),
+enum Command {
+    Post(Box<Post>, oneshot::Sender<Answer>),
     /// A GET: listen, or resume the stream of that event.
     Listen {
         after: Option<EventId>,
@@ -49,7 +56,6 @@ pub(super) struct Post {
     pub(super) rejected: Vec<Bytes>,
     pub(super) batch: bool,
     pub(super) accepts: Accepts,
-    pub(super) reply: oneshot::Sender<Answer>,
 }
 
 /// How a session's messages reach its client.
@@ -61,62 +67,19 @@ pub(super) enum Manner {
     OneStream { endpoint: String },
 }
 
-/// How connections reach a session. Taken for every request: one count goes up and down, and not one for each part.
-#[derive(Debug, Clone)]
-pub(super) struct Handle(Arc<Entrance>);
-
-#[derive(Debug)]
-struct Entrance {
-    commands: mpsc::Sender<Command>,
-    end: Arc<Notify>,
-    version: Arc<OnceLock<String>>,
-}
-
-impl Handle {
-    /// The version that was negotiated, once it was.
-    pub(super) fn version(&self) -> Option<&str> {
-        self.0.version.get().map(String::as_str)
-    }
-
-    /// Hands a command over whole: once it is taken, a client that goes away takes nothing back.
-    pub(super) async fn ask(&self, command: impl FnOnce(oneshot::Sender<Answer>) -> Command) -> Answer {
-        let (reply, answer) = oneshot::channel();
-        let taken = self.0.commands.send(command(reply)).await;
-        match (taken, answer.await) {
-            (Ok(()), Ok(answer)) => answer,
-            _ => Answer::Refused(Refusal::session_not_found()),
-        }
-    }
-
-    pub(super) fn end(&self) {
-        self.0.end.notify_one();
-    }
-}
-
-/// What wakes the loop.
-enum Input {
-    Command(Command),
-    /// A packet from the server, or its end.
-    Packet(Option<Packet>),
-    /// The server takes the next message of the outbox, or is gone.
-    Room(bool),
-    Alarm,
-    Stage(Stage),
-    /// The client ended the session, or the one stream it lives on.
-    Ended,
-}
-
-#[derive(Debug)]
-pub(super) struct Session {
+struct Session {
     options: Arc<Options>,
     manner: Manner,
-    commands: mpsc::Receiver<Command>,
-    end: Arc<Notify>,
+    commands: Receiver<Command>,
     stage: watch::Receiver<Stage>,
     port: Port,
     version: Arc<OnceLock<String>>,
-    /// Messages that the server had no room for yet. No command is taken while there are any.
+    /// The task that runs the session.
+    task: Option<Waker>,
+    /// Messages that the server had no room for yet. No POST is taken while there are any.
     outbox: VecDeque<Message>,
+    /// Waits for room. Kept, so that the wait keeps its place.
+    room: Option<Room>,
     /// The requests that are owed an answer, each with the stream it goes to.
     owed: HashMap<Id, u64>,
     exchanges: HashMap<u64, Exchange>,
@@ -131,123 +94,141 @@ pub(super) struct Session {
     over: Option<&'static str>,
 }
 
-/// Makes a session, the way to reach it, and the link to whoever serves it.
-pub(super) fn open(options: Arc<Options>, manner: Manner, stage: watch::Receiver<Stage>) -> (Session, Handle, Link) {
-    let (link, port) = Link::pair();
-    let (commands_tx, commands) = mpsc::channel(MAILBOX);
-    let end = Arc::new(Notify::new());
-    let version = Arc::new(OnceLock::new());
-    let entrance = Entrance { commands: commands_tx, end: end.clone(), version: version.clone() };
-    let handle = Handle(Arc::new(entrance));
-    let session = Session {
-        log: EventLog::new(options.log_events, options.log_bytes),
-        alarm: Rarely::new(Box::pin(tokio::time::sleep(options.session_idle))),
-        options,
-        manner,
-        commands,
-        end,
-        stage,
-        port,
-        version,
-        outbox: VecDeque::new(),
-        owed: HashMap::new(),
-        exchanges: HashMap::new(),
-        main: Feed::new(MAIN),
-        streams: FIRST,
-        seen: Instant::now(),
-        over: None,
-    };
-    (session, handle, link)
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("owed", &self.owed).finish_non_exhaustive()
+    }
 }
 
 impl Session {
-    pub(super) async fn run(mut self) {
-        let mut signal = self.signal();
-        let why = loop {
-            let input = tokio::select! {
-                biased;
-                input = &mut signal => {
-                    let input = input.unwrap_or_else(|| Input::Stage(self.stage_now()));
-                    signal = self.signal();
-                    input
-                }
-                input = self.next() => input,
-            };
-            match input {
-                Input::Command(command) => self.obey(command),
-                Input::Packet(Some(packet)) => self.pass(packet),
-                Input::Room(true) => self.flush(),
-                Input::Packet(None) | Input::Room(false) => self.over = Some("the server ended the session"),
-                Input::Alarm => self.ring(),
-                Input::Stage(Stage::Running) => {}
-                Input::Stage(Stage::Draining) => self.drain(),
-                Input::Stage(Stage::Ending) => self.over = Some("the server is shutting down"),
-                Input::Ended => self.over = Some("the client ended the session"),
-            }
-            self.take_what_waits();
-            if let Some(why) = self.over {
-                break why;
-            }
-        };
-        let owed: Vec<Id> = self.owed.keys().cloned().collect();
-        for id in owed {
-            self.answer(&id, Message::error(Some(&id), code::INTERNAL_ERROR, why));
+    fn new(
+        options: Arc<Options>,
+        manner: Manner,
+        stage: watch::Receiver<Stage>,
+        commands: Receiver<Command>,
+        port: Port,
+        version: Arc<OnceLock<String>>,
+    ) -> Session {
+        Session {
+            log: EventLog::new(options.log_events, options.log_bytes),
+            alarm: Rarely::new(Box::pin(tokio::time::sleep(options.session_idle))),
+            options,
+            manner,
+            commands,
+            stage,
+            port,
+            version,
+            task: None,
+            outbox: VecDeque::new(),
+            room: None,
+            owed: HashMap::new(),
+            exchanges: HashMap::new(),
+            main: Feed::new(MAIN),
+            streams: FIRST,
+            seen: Instant::now(),
+            over: None,
         }
+    }
+
+    /// Does what is to be done in the session's own task. Ready when it is over, with what to tell those who still wait.
+    fn poll(&mut self, cx: &mut task::Context<'_>) -> Poll<&'static str> {
+        if !self.task.as_ref().is_some_and(|task| task.will_wake(cx.waker())) {
+            self.task = Some(cx.waker().clone());
+        }
+        loop {
+            if let Some(why) = self.over {
+                return Poll::Ready(why);
+            }
+            if Pin::new(&mut self.alarm).poll(cx).is_ready() {
+                self.ring();
+                continue;
+            }
+            // The runtime ends the turn of a task that always finds something.
+            let flushed = self.poll_room(cx).is_ready();
+            let packet = self.port.rx.poll_recv(cx);
+            let command = if self.outbox.is_empty() { self.commands.poll_recv(cx) } else { Poll::Pending };
+            if !flushed && packet.is_pending() && command.is_pending() {
+                if self.has_one_stream() && self.main.was_left() {
+                    self.over = Some(CLIENT_ENDED);
+                    continue;
+                }
+                return Poll::Pending;
+            }
+            match packet {
+                Poll::Ready(Some(packet)) => self.pass(packet),
+                Poll::Ready(None) => self.over = Some(SERVER_ENDED),
+                Poll::Pending => {}
+            }
+            match command {
+                Poll::Ready(Some(command)) => self.obey(command),
+                Poll::Ready(None) => self.over = Some(CLIENT_ENDED),
+                Poll::Pending => {}
+            }
+        }
+    }
+
+    /// Ready when the server has taken a message that waited, or is gone.
+    fn poll_room(&mut self, cx: &mut task::Context<'_>) -> Poll<()> {
+        if self.outbox.is_empty() {
+            return Poll::Pending;
+        }
+        let room = self.room.get_or_insert_with(|| Box::pin(self.port.tx.clone().reserve_owned()));
+        let Poll::Ready(room) = room.as_mut().poll(cx) else { return Poll::Pending };
+        self.room = None;
+        match (room, self.outbox.pop_front()) {
+            (Ok(permit), Some(message)) => permit.send(Event::Packet(message.into())),
+            _ => self.over = Some(SERVER_ENDED),
+        }
+        self.flush();
+        Poll::Ready(())
     }
 
     fn obey(&mut self, command: Command) {
         match command {
-            Command::Post(post) => self.post(*post),
+            Command::Post(post, reply) => self.post(*post, reply),
             Command::Listen { after, reply } => self.listen(after, reply),
         }
     }
 
-    /// Handles what else has come, so that a burst costs one wait, and not one for each message.
-    fn take_what_waits(&mut self) {
-        for _ in 0..BURST {
-            if self.over.is_some() {
-                return;
-            }
-            if let Ok(packet) = self.port.rx.try_recv() {
-                self.pass(packet);
-            } else if self.outbox.is_empty()
-                && let Ok(command) = self.commands.try_recv()
-            {
-                self.obey(command);
-            } else {
-                return;
-            }
+    /// Whether a POST can be taken without others being overtaken.
+    fn takes_posts(&self) -> bool {
+        self.over.is_none() && self.outbox.is_empty() && self.commands.is_empty()
+    }
+
+    /// Whether a packet can be taken without others being overtaken.
+    fn takes_packets(&self) -> bool {
+        self.over.is_none() && self.port.rx.is_empty()
+    }
+
+    /// Wakes the session's task, if what was done elsewhere left something to do for it.
+    fn nudge(&self) {
+        if (self.over.is_some() || !self.outbox.is_empty())
+            && let Some(task) = &self.task
+        {
+            task.wake_by_ref();
         }
     }
 
-    /// What comes a few times at most, and is not to be looked for with every message: the client's end, or a new stage.
-    fn signal(&self) -> Rarely<Pin<Box<impl Future<Output = Option<Input>> + use<>>>> {
-        let (end, mut stage) = (self.end.clone(), self.stage.clone());
-        Rarely::new(Box::pin(async move {
-            tokio::select! {
-                () = end.notified() => Some(Input::Ended),
-                _ = stage.changed() => None,
-            }
-        }))
+    fn stage(&self) -> watch::Receiver<Stage> {
+        self.stage.clone()
     }
 
-    /// A front that is gone without a word has ended.
-    fn stage_now(&mut self) -> Stage {
-        if self.stage.has_changed().is_err() { Stage::Ending } else { *self.stage.borrow_and_update() }
+    fn on_signal(&mut self, ended: bool, stage: &mut watch::Receiver<Stage>) {
+        // A front that is gone without a word has ended.
+        let stage = if stage.has_changed().is_err() { Stage::Ending } else { *stage.borrow_and_update() };
+        match stage {
+            _ if ended => self.over = Some(CLIENT_ENDED),
+            Stage::Running => {}
+            Stage::Draining => self.drain(),
+            Stage::Ending => self.over = Some("the server is shutting down"),
+        }
     }
 
-    async fn next(&mut self) -> Input {
-        tokio::select! {
-            // What waits is taken packets first: here they come last, so that nothing starves.
-            biased;
-            () = &mut self.alarm => Input::Alarm,
-            command = self.commands.recv(), if self.outbox.is_empty() => match command {
-                Some(command) => Input::Command(command),
-                None => Input::Ended,
-            },
-            room = self.port.tx.reserve(), if !self.outbox.is_empty() => Input::Room(room.is_ok()),
-            packet = self.port.rx.recv() => Input::Packet(packet),
-            () = self.main.left(), if self.has_one_stream() => Input::Ended,
+    /// Answers everything that is still owed.
+    fn finish(mut self, why: &str) {
+        let owed: Vec<Id> = self.owed.keys().cloned().collect();
+        for id in owed {
+            self.answer(&id, Message::error(Some(&id), code::INTERNAL_ERROR, why));
         }
     }
 
