@@ -138,7 +138,7 @@ impl Hub {
     pub fn reach(&self) -> Reach {
         let hub = self.clone();
         let reach = Reach::new(Arc::new(move || Ok((hub.link(), None))));
-        reach.learn(Known { session: Some(false), stateless: Some(true) });
+        reach.learn(Known { session: Some(false), stateless: Some(true), is_inside: true });
         reach
     }
 
