@@ -166,7 +166,7 @@ impl OldServer {
         }
         // A retry brings everything in its text.
         let may_ask = request.sender().is_none() && request.method().is_some_and(Method::may_ask);
-        let params = request.members().filter(|_| may_ask).unwrap_or_default();
+        let params = if may_ask { request.members().unwrap_or_default() } else { Object::new() };
         match params.get("requestState") {
             // What is no string is not of our making, either.
             Some(_) => self.resume(&id, &request, &params.string("requestState").unwrap_or_default(), now),
