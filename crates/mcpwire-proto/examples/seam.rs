@@ -37,7 +37,8 @@ fn main() {
 /// Calls and answers, one after another, with that much text in both.
 fn measure(client: Era, server: Era, size: usize) -> f64 {
     let now = Instant::now();
-    let known = Known { session: Some(server == Era::Session), stateless: Some(server == Era::Stateless) };
+    let known =
+        Known { session: Some(server == Era::Session), stateless: Some(server == Era::Stateless), ..Known::default() };
     let mut conversation = Conversation::new(Config { known, sorted: true, ..Config::default() }).opened_first();
     let text = "x".repeat(size);
     let meta = if client == Era::Stateless { META } else { r#""progressToken":1"# };

@@ -11,6 +11,7 @@ pub mod frame;
 pub mod headers;
 pub mod hub;
 pub mod id;
+mod identity;
 pub mod json;
 pub mod message;
 pub mod meta;

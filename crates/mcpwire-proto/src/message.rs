@@ -1,5 +1,6 @@
 //! The JSON-RPC envelope around raw payloads: parsed once, classified by hand, never re-printed.
 
+mod beside;
 mod members;
 
 use std::fmt;
@@ -12,6 +13,7 @@ use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use self::beside::Beside;
 use self::members::Found;
 use crate::method::Method;
 use crate::object::quoted;
@@ -24,6 +26,7 @@ use crate::{Fault, Id, json};
 #[derive(Clone)]
 pub struct Message(Arc<Inner>);
 
+#[derive(Clone)]
 struct Inner {
     raw: Bytes,
     kind: Kind,
@@ -32,6 +35,7 @@ struct Inner {
     /// Where `params`, `result` or `error` lies in `raw`.
     payload: Option<Range<usize>>,
     members: Found,
+    beside: Beside,
 }
 
 /// What a message is.
@@ -117,6 +121,7 @@ impl Message {
                     id_span,
                     payload,
                     members: Found::default(),
+                    beside: Beside::Nothing,
                 })))
             }
             Err(fault) => {
@@ -188,14 +193,13 @@ impl Message {
             id_span: Some(span.start..span.start + id.as_json().len()),
             payload: self.0.payload.clone().map(|p| shift(p.start)..shift(p.end)),
             members: self.0.members.moved(shift),
+            beside: self.0.beside.clone(),
         }))
     }
 
     /// The same message in memory of its own. One that is kept for long must not keep the whole chunk it was read in.
     pub(crate) fn detached(&self) -> Message {
-        let Inner { raw, kind, id_span, payload, members } = &*self.0;
-        let (kind, id_span, payload, members) = (kind.clone(), id_span.clone(), payload.clone(), members.clone());
-        Message(Arc::new(Inner { raw: Bytes::copy_from_slice(raw), kind, id_span, payload, members }))
+        Message(Arc::new(Inner { raw: Bytes::copy_from_slice(&self.0.raw), ..(*self.0).clone() }))
     }
 
     /// The same message with a part of its payload, which must be borrowed from it, replaced by other JSON text.
@@ -206,7 +210,7 @@ impl Message {
         text.extend_from_slice(&raw[..span.start]);
         text.extend_from_slice(by.as_bytes());
         text.extend_from_slice(&raw[span.end..]);
-        Message::parse(text.into()).unwrap_or_else(|_| self.clone())
+        Message::parse(text.into()).map_or_else(|_| self.clone(), |message| message.beside_as(self))
     }
 
     /// The same message under another id, and with parts of its payload, which must be borrowed from it and lie apart,
@@ -236,7 +240,8 @@ impl Message {
             kind => kind.clone(),
         };
         let id_span = Some(id_start..id_start + id.as_json().len());
-        Message(Arc::new(Inner { raw: text.into(), kind, id_span, payload, members: Found::default() }))
+        let (members, beside) = (Found::default(), self.0.beside.clone());
+        Message(Arc::new(Inner { raw: text.into(), kind, id_span, payload, members, beside }))
     }
 
     /// The whole message, on one line, without its line break.

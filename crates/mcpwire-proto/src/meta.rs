@@ -39,6 +39,9 @@ pub struct Declared<'a> {
 
 /// Reads what a request says of its sender; `None` if it says no version, and so is no request of the stateless era.
 pub fn declared(request: &Message) -> Option<Declared<'_>> {
+    if let Some(sender) = request.sender() {
+        return Some(sender.declared());
+    }
     // Most requests of older versions have no such name in them: they cost a look, and no parse. The slash after it may be
     // escaped.
     if !request.is_taken_apart() {

@@ -2,7 +2,9 @@
 //!
 //! The protocol itself, without I/O, is in [`mcpwire_proto`].
 
+mod alarm;
 mod atomic;
+mod bells;
 pub mod bridge;
 pub mod cache;
 pub mod channel;

@@ -53,6 +53,8 @@ pub struct Known {
     pub session: Option<bool>,
     /// Whether it serves requests that stand for themselves.
     pub stateless: Option<bool>,
+    /// Whether it is a hub in this process, which takes what requests say of their sender beside their text.
+    pub is_inside: bool,
 }
 
 /// The secret behind what clients are handed and bring back. It is not shown.
@@ -136,7 +138,7 @@ impl Conversation {
         let known = match config.protocol {
             Some(version) => {
                 let stateless = STATELESS_ERA.contains(&version);
-                Known { session: Some(!stateless), stateless: Some(stateless) }
+                Known { session: Some(!stateless), stateless: Some(stateless), is_inside: false }
             }
             None => config.known,
         };

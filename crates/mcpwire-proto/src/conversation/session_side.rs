@@ -177,8 +177,8 @@ impl Conversation {
         let relay = Box::new(Relay::new(self.config.relay.clone()));
         let opens = message.is_request() && message.is(method::INITIALIZE);
         if opens && self.known.session == Some(false) && self.known.stateless != Some(false) {
-            let client =
-                Box::new(OldClient::new(message, None, self.config.stateless_version(), self.config.relay.seed));
+            let client = OldClient::new(message, None, self.config.stateless_version(), self.config.relay.seed);
+            let client = Box::new(client.to_the_inside(self.known.is_inside));
             self.session = SessionSide::Translated { client, relay, on_trust: self.config.protocol.is_none() };
             return self.pump_translated(now);
         }
@@ -258,7 +258,7 @@ impl Conversation {
         }
         let SessionSide::Asking(asking) = std::mem::replace(&mut self.session, SessionSide::None) else { return };
         tracing::info!(target: "era", "the server opens no sessions: its requests stand for themselves");
-        self.learn(|known| *known = super::Known { session: Some(false), stateless: Some(true) });
+        self.learn(|known| (known.session, known.stateless) = (Some(false), Some(true)));
         let Asking { initialize, held, .. } = *asking;
         let discovered = matches!(answer.kind(), Kind::Result { .. }).then(|| answer.payload()).flatten();
         let version = self.config.stateless_version();

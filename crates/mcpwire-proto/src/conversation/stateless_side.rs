@@ -115,6 +115,11 @@ impl StatelessSide {
 
 impl Conversation {
     pub(super) fn stateless_client(&mut self, message: Message, now: Instant) {
+        let message = match self.stateless {
+            // Whoever serves it here knows what to do with a sender beside a text; others are to find it in there.
+            StatelessSide::Translated(_) => message,
+            _ => message.written_down(),
+        };
         match &mut self.stateless {
             StatelessSide::None if message.is_request() => self.begin_stateless(message, now),
             StatelessSide::None => {}

@@ -52,7 +52,7 @@ pub(crate) fn refuses_everything(error: &str) -> bool {
 
 /// A `server/discover` on behalf of a client that sent `initialize`.
 pub(crate) fn discover_for(id: &Id, initialize: &Message, version: &'static str) -> Message {
-    translate::Identity::of(initialize, version).sign(&Message::request(id, method::DISCOVER, None), None)
+    translate::identity(initialize, version).sign(&Message::request(id, method::DISCOVER, None), None)
 }
 
 /// A `server/discover` on behalf of a client that sent another stateless request.

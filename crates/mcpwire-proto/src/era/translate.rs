@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::identity::Identity;
 use crate::meta::key;
 use crate::method::{self, Method};
 use crate::object::quoted;
@@ -14,39 +15,11 @@ use crate::{Id, Message, Object, code};
 /// The extension whose session-era form is another one. It is withheld across the seam.
 const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
-/// What a session-era client said of itself in `initialize`, which every stateless request has to say.
-#[derive(Debug, Clone)]
-pub(super) struct Identity {
-    pub version: &'static str,
-    info: Option<String>,
-    capabilities: String,
-}
-
-impl Identity {
-    pub(super) fn of(initialize: &Message, version: &'static str) -> Identity {
-        let params = initialize.members().unwrap_or_default();
-        let capabilities = params.object("capabilities").map(without_tasks).unwrap_or_default();
-        Identity { version, info: params.get("clientInfo").map(str::to_owned), capabilities: capabilities.to_string() }
-    }
-
-    /// The same request as one that stands for itself.
-    pub(super) fn sign(&self, request: &Message, log_level: Option<&str>) -> Message {
-        let mut params = request.members().unwrap_or_default();
-        let meta = {
-            let mut meta = params.object("_meta").unwrap_or_default();
-            meta.set(key::PROTOCOL_VERSION, quoted(self.version));
-            if let Some(info) = &self.info {
-                meta.set(key::CLIENT_INFO, info);
-            }
-            meta.set(key::CLIENT_CAPABILITIES, &self.capabilities);
-            if let Some(level) = log_level {
-                meta.set(key::LOG_LEVEL, quoted(level));
-            }
-            meta.text()
-        };
-        params.set("_meta", meta);
-        request.with_members(&params)
-    }
+/// What a session-era client said of itself, for the requests that it sends to a server of the other era.
+pub(super) fn identity(initialize: &Message, version: &'static str) -> Identity {
+    let params = initialize.members().unwrap_or_default();
+    let capabilities = params.object("capabilities").map(without_tasks).unwrap_or_default();
+    Identity::new(version, params.get("clientInfo"), &capabilities)
 }
 
 /// A stateless request as a session-era server takes it: without what its sender says of itself, and with a token of

@@ -80,18 +80,21 @@ impl Hub {
         // One that has not told what it offers, and now gives such an error, may not even be there.
         let unseen = self.upstream(call.server).is_some_and(|upstream| !upstream.live);
         let failed = !went_well && (tells_of_no_answer(message) || unseen && is_internal(message));
-        let name = self.note_outcome(call.server, failed, now);
+        self.note_outcome(call.server, failed, now);
         if !went_well && self.ask_the_next(&call, now) {
             return;
         }
         let answer = message.with_id(&call.id);
-        let answer = if failed { naming(&answer, &name) } else { answer };
+        let answer = match self.upstream(call.server).filter(|_| failed) {
+            Some(upstream) => naming(&answer, &upstream.spec.name),
+            None => answer,
+        };
         self.answer(call.client, &call.id, answer);
     }
 
-    /// Counts failures; too many in a row, and calls are refused until the server has told what it offers. Gives its name.
-    fn note_outcome(&mut self, server: Server, failed: bool, now: Instant) -> String {
-        let Some(upstream) = self.upstream(server) else { return String::new() };
+    /// Counts failures; too many in a row, and calls are refused until the server has told what it offers.
+    fn note_outcome(&mut self, server: Server, failed: bool, now: Instant) {
+        let Some(upstream) = self.upstream(server) else { return };
         if !failed {
             upstream.breaker.succeeded();
         } else if upstream.breaker.failed(now) {
@@ -100,7 +103,6 @@ impl Hub {
                 upstream.retry_at = Some(now + upstream.backoff.next_wait());
             }
         }
-        upstream.spec.name.clone()
     }
 
     /// Whether somebody else may have what a call asks for; then they are asked.

@@ -11,7 +11,7 @@ use super::answers::{Call, Owed};
 use super::catalogue::Part;
 use super::{Client, Effect, Hub, Place, Server};
 use crate::filter::Filter;
-use crate::meta::key;
+use crate::meta::{Declared, key};
 use crate::method::Method;
 use crate::object::quoted;
 use crate::version::STATELESS_ERA;
@@ -57,6 +57,8 @@ struct Meta<'a> {
     capabilities: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "io.modelcontextprotocol/logLevel")]
     log_level: Option<&'a RawValue>,
+    #[serde(skip)]
+    level_beside: bool,
     #[serde(borrow, default, rename = "progressToken")]
     token: Option<&'a RawValue>,
 }
@@ -64,6 +66,20 @@ struct Meta<'a> {
 impl<'a> Params<'a> {
     fn reference(&self) -> Option<Reference<'a>> {
         serde_json::from_str(self.reference?.get()).ok()
+    }
+}
+
+impl<'a> Meta<'a> {
+    /// What stands beside a request counts as if it were in it.
+    fn is_from(&mut self, declared: Declared<'a>) {
+        self.version = declared.version;
+        self.client_info = declared.client_info;
+        self.capabilities = declared.capabilities;
+        self.level_beside = declared.log_level.is_some();
+    }
+
+    fn wants_logs(&self) -> bool {
+        self.level_beside || self.log_level.is_some()
     }
 }
 
@@ -100,11 +116,14 @@ impl Hub {
     /// Answers a request, sends it on, or lets it wait.
     pub(super) fn serve(&mut self, client: Client, message: &Message, now: Instant) {
         let (Some(id), Some(method)) = (message.id(), message.method()) else { return };
-        let params: Params<'_> = match message.payload().map(serde_json::from_str) {
+        let mut params: Params<'_> = match message.payload().map(serde_json::from_str) {
             Some(Ok(params)) => params,
             Some(Err(error)) => return self.refuse(client, id, &Fault::Params(error.to_string())),
             None => Params::default(),
         };
+        if let Some(sender) = message.sender() {
+            params.meta.is_from(sender.declared());
+        }
         if let Err(fault) = check(method, &params) {
             return self.refuse(client, id, &fault);
         }
@@ -176,7 +195,7 @@ impl Hub {
             parts.push((found.get(), ours.as_json()));
         }
         let request = message.rewritten(&ours, &parts);
-        let call = Call { client, id: id.clone(), token, server, wants_logs: params.meta.log_level.is_some(), turn };
+        let call = Call { client, id: id.clone(), token, server, wants_logs: params.meta.wants_logs(), turn };
         if let Some(guest) = self.clients.get_mut(&client) {
             guest.under_way.insert(id.clone(), Place::Server(ours.clone()));
         }

@@ -137,7 +137,8 @@ impl Message {
         text.push('}');
         debug_assert!(Message::parse(text.clone().into()).is_ok_and(|read| read.kind() == &kind), "made of JSON");
         let members = if found.len() > MOST_KEPT { Found::default() } else { Found(Some(found.into()).into()) };
-        Message(Arc::new(Inner { raw: text.into(), kind, id_span, payload, members }))
+        let beside = self.0.beside.clone();
+        Message(Arc::new(Inner { raw: text.into(), kind, id_span, payload, members, beside }))
     }
 }
 

@@ -349,7 +349,7 @@ impl Stage {
                 }
                 Effect::Open(Upstream(number)) => self.other.push_back(format!("open #{number}")),
                 Effect::Close(Upstream(number)) => self.other.push_back(format!("close #{number}")),
-                Effect::Learned(Known { session, stateless }) => {
+                Effect::Learned(Known { session, stateless, .. }) => {
                     let word = |known: Option<bool>| known.map_or("unknown", |yes| if yes { "yes" } else { "no" });
                     self.other.push_back(format!("learned session={} stateless={}", word(session), word(stateless)));
                 }

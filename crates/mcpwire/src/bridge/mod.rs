@@ -1,27 +1,29 @@
 //! Joins one downstream link (where the client sits) to the server's side: one upstream link, or several where a client
 //! of one era talks to a server of the other.
 //!
-//! One loop owns the [`Conversation`], which decides everything; the loop only moves messages and keeps time. A slow client
+//! One loop owns the conversation, which decides everything; the loop only moves messages and keeps time. A slow client
 //! never stops us from reading what it sends, and a slow server never stops us from reading its answers, so the two
 //! cannot lock each other up through us.
 
+mod side;
 mod upstreams;
 
 use std::collections::VecDeque;
-use std::future::{Future, pending};
+use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use mcpwire_proto::Packet;
-use mcpwire_proto::conversation::{Config, Conversation, Effect, Upstream};
-use mcpwire_proto::session::legacy::Phase;
+use mcpwire_proto::conversation::Config;
 use tokio::sync::mpsc;
-use tokio::time::{sleep_until, timeout};
+use tokio::time::timeout;
 
-use self::upstreams::News;
+pub(crate) use self::side::Side;
+pub(crate) use self::upstreams::News;
 pub use self::upstreams::{Connect, Connection, Reach, Upstreams};
 
-use crate::health::{Condition, Watch};
+use crate::alarm::Alarm;
+use crate::health::Watch;
 use crate::link::{Event, Link, hand_over};
 use crate::rarely::Rarely;
 
@@ -61,10 +63,9 @@ pub fn carry(
     drain: Duration,
     watch: Option<Watch>,
 ) -> impl Future<Output = (End, Upstreams)> {
-    let conversation = Conversation::new(Config { known: upstreams.reach.known(), ..config });
-    let conversation = if upstreams.has_first() { conversation.opened_first() } else { conversation };
+    let side = Side::new(upstreams, config, watch);
     // There may be thousands of bridges: boxed, what each is made of lies in memory once, and not in every step of its loop.
-    Box::new(Bridge { conversation, downstream, upstreams, to_client: VecDeque::new(), watch }).run(stop, drain)
+    Box::new(Bridge { side, downstream, to_client: VecDeque::new(), alarm: Alarm::default() }).run(stop, drain)
 }
 
 /// What a bridge waits for.
@@ -72,18 +73,17 @@ enum Step {
     /// A receiver took a message.
     Pumped,
     Downstream(Option<Event>),
-    Upstream(Upstream, Option<Event>),
+    Upstream(News),
     ClientGone,
     Stop,
     Alarm,
 }
 
 struct Bridge {
-    conversation: Conversation,
+    side: Side,
     downstream: Link,
-    upstreams: Upstreams,
     to_client: VecDeque<Packet>,
-    watch: Option<Watch>,
+    alarm: Alarm,
 }
 
 impl Bridge {
@@ -94,156 +94,93 @@ impl Bridge {
         let mut stopped = false;
         let mut draining: Option<Instant> = None;
         loop {
-            self.pump();
-            if self.conversation.is_over() {
+            let now = Instant::now();
+            self.pump(now);
+            if self.side.is_over() {
                 return self.finish(End::CutShort, "the connection to the server ended", drain).await;
             }
             if let Some(until) = draining {
-                if self.conversation.owed_to_client() == 0 && self.upstreams.backlog() == 0 {
+                if self.side.owed_to_client() == 0 && self.side.backlog() == 0 {
                     return self.finish(End::Done, "the client is done", drain).await;
                 }
-                if until <= Instant::now() {
+                if until <= now {
                     return self.finish(End::CutShort, "the client closed before the answer came", drain).await;
                 }
             }
             let step = tokio::select! {
                 biased;
                 step = self.next(draining) => step,
-                () = &mut client_gone => return (End::ClientGone, self.upstreams),
+                () = &mut client_gone => return (End::ClientGone, self.side.into_upstreams()),
                 _ = &mut stop, if !stopped => { stopped = true; Step::Stop }
             };
+            let now = Instant::now();
             match step {
                 Step::Pumped => {}
-                Step::Downstream(Some(event)) => self.on_downstream(event),
+                Step::Downstream(Some(event)) => self.side.on_client(event, now),
                 Step::Downstream(None) => {
                     tracing::info!(target: "bridge", "the client is done: waiting for what is under way");
-                    draining = Some(Instant::now() + drain);
+                    draining = Some(now + drain);
                 }
-                Step::Stop if draining.is_some() => draining = Some(Instant::now()),
+                Step::Stop if draining.is_some() => draining = Some(now),
                 Step::Stop => {
                     tracing::info!(target: "bridge", "stopping: waiting for what is under way");
-                    draining = Some(Instant::now() + drain);
+                    draining = Some(now + drain);
                 }
-                Step::Upstream(upstream, Some(event)) => self.on_upstream(upstream, event),
-                Step::Upstream(upstream, None) => self.on_closed(upstream, "the connection to the server ended"),
-                Step::ClientGone => return (End::ClientGone, self.upstreams),
-                Step::Alarm => self.conversation.handle_timeout(Instant::now()),
+                Step::Upstream(news) => self.side.on_news(news, now),
+                Step::ClientGone => return (End::ClientGone, self.side.into_upstreams()),
+                Step::Alarm => self.side.on_alarm(now),
             }
-            self.take_what_waits(draining.is_some());
+            self.take_what_waits(draining.is_some(), now);
         }
     }
 
     /// Waits for the next message, for room for one, or for the next deadline.
     async fn next(&mut self, draining: Option<Instant>) -> Step {
-        let alarm = self.conversation.poll_timeout().into_iter().chain(draining).min();
-        let Bridge { downstream, upstreams, to_client, .. } = self;
-        let ask = draining.is_none() && upstreams.backlog() < BACKLOG;
+        let at = self.side.alarm().into_iter().chain(draining).min();
+        let Bridge { downstream, side, to_client, alarm } = self;
+        let ask = draining.is_none() && side.backlog() < BACKLOG;
         tokio::select! {
             biased;
             permit = downstream.tx.reserve(), if !to_client.is_empty() => match (permit, to_client.pop_front()) {
                 (Ok(permit), Some(packet)) => { permit.send(packet); Step::Pumped }
                 _ => Step::ClientGone,
             },
-            news = upstreams.next(to_client.len() < BACKLOG) => match news {
-                News::Sent => Step::Pumped,
-                News::Came(upstream, event) => Step::Upstream(upstream, event),
-            },
+            news = poll_fn(|cx| side.poll_news(to_client.len() < BACKLOG, cx)) => Step::Upstream(news),
             event = downstream.rx.recv(), if ask => Step::Downstream(event),
-            () = until(alarm) => Step::Alarm,
+            () = poll_fn(|cx| alarm.poll(at, cx)) => Step::Alarm,
         }
     }
 
     /// Handles what else has come, so that a burst costs one wait, and not one for each message.
-    fn take_what_waits(&mut self, draining: bool) {
+    fn take_what_waits(&mut self, draining: bool, now: Instant) {
         for _ in 0..BURST {
-            let upstream = if self.to_client.len() < BACKLOG { self.upstreams.take() } else { None };
-            let full = draining || self.upstreams.backlog() >= BACKLOG;
-            let downstream = if full { None } else { self.downstream.rx.try_recv().ok() };
-            if upstream.is_none() && downstream.is_none() {
+            let news = if self.to_client.len() < BACKLOG { self.side.take() } else { None };
+            let full = draining || self.side.backlog() >= BACKLOG;
+            let said = if full { None } else { self.downstream.rx.try_recv().ok() };
+            if news.is_none() && said.is_none() {
                 return;
             }
-            upstream.into_iter().for_each(|(upstream, event)| self.on_upstream(upstream, event));
-            downstream.into_iter().for_each(|event| self.on_downstream(event));
-            self.pump();
+            news.into_iter().for_each(|news| self.side.on_news(news, now));
+            said.into_iter().for_each(|event| self.side.on_client(event, now));
+            self.pump(now);
         }
-    }
-
-    fn on_downstream(&mut self, event: Event) {
-        let now = Instant::now();
-        match event {
-            Event::Packet(packet) => {
-                if let Some(watch) = &mut self.watch {
-                    watch.saw_client(&packet.message, now);
-                }
-                self.conversation.handle_client(packet.message, now);
-            }
-            Event::Batch(text) => self.conversation.handle_client_batch(&text, now),
-            Event::Garbage(rejected) => self.conversation.handle_garbage(*rejected),
-            Event::Failed { message, failure } => tracing::warn!(target: "bridge", "{message} failed: {failure}"),
-            Event::SessionLost(why) | Event::Gone(why) => {
-                tracing::warn!(target: "bridge", "the client's session is gone: {why}");
-            }
-        }
-    }
-
-    fn on_upstream(&mut self, upstream: Upstream, event: Event) {
-        let now = Instant::now();
-        match event {
-            Event::Packet(packet) => self.conversation.handle_server(upstream, packet, now),
-            Event::Failed { message, failure } => {
-                if let Some(watch) = &mut self.watch {
-                    watch.saw_failure(&failure);
-                }
-                self.conversation.handle_failed(upstream, message, failure, now);
-            }
-            Event::SessionLost(why) => self.conversation.handle_session_lost(upstream, &why, now),
-            Event::Gone(why) => self.conversation.handle_server_gone(upstream, &why, now),
-            Event::Garbage(rejected) => {
-                tracing::warn!(target: "bridge", "skipped what the server sent: {}", rejected.fault);
-            }
-            Event::Batch(_) => tracing::warn!(target: "bridge", "skipped a batch from the server"),
-        }
-    }
-
-    fn on_closed(&mut self, upstream: Upstream, why: &str) {
-        self.upstreams.close(upstream);
-        self.conversation.handle_closed(upstream, why, Instant::now());
     }
 
     /// Does what the conversation wants, and hands over what is to be sent, as far as the receivers take it at once.
-    fn pump(&mut self) {
-        while let Some(effect) = self.conversation.poll_effect() {
-            match effect {
-                Effect::ToClient(packet) => {
-                    if let Some(watch) = &mut self.watch {
-                        watch.saw_answer(&packet.message);
-                    }
-                    self.to_client.push_back(packet);
-                }
-                Effect::ToServer(upstream, packet) => self.upstreams.push(upstream, packet),
-                Effect::Open(upstream) => {
-                    if let Err(error) = self.upstreams.open(upstream) {
-                        tracing::error!(target: "bridge", "cannot reach for the server: {error:#}");
-                        self.on_closed(upstream, "cannot reach for the server");
-                    }
-                }
-                Effect::Close(upstream) => self.upstreams.close(upstream),
-                Effect::Learned(known) => self.upstreams.reach.learn(known),
-            }
-        }
-        if let Some(watch) = &mut self.watch {
-            watch.report(condition(&self.conversation), self.conversation.trouble());
-        }
-        hand_over(&mut self.to_client, &self.downstream.tx, |packet| packet);
-        self.upstreams.flush();
+    fn pump(&mut self, now: Instant) {
+        let Bridge { side, to_client, downstream, .. } = self;
+        side.pump(now, |packet| to_client.push_back(packet));
+        hand_over(to_client, &downstream.tx, |packet| packet);
     }
 
     /// Gives the client its last messages. One that does not read them has had its time.
     async fn finish(mut self: Box<Self>, end: End, why: &str, drain: Duration) -> (End, Upstreams) {
-        self.conversation.abandon(why, Instant::now());
-        self.pump();
+        let now = Instant::now();
+        self.side.abandon(why, now);
+        self.pump(now);
         let limit = if end == End::Done { drain.max(LAST_WORDS) } else { LAST_WORDS };
-        let Bridge { downstream, upstreams, to_client, .. } = *self;
+        let Bridge { side, downstream, to_client, .. } = *self;
+        let upstreams = side.into_upstreams();
         let last = async {
             for packet in to_client {
                 downstream.tx.send(packet).await?;
@@ -254,21 +191,5 @@ impl Bridge {
             Ok(Ok(())) => (end, upstreams),
             _ => (End::ClientGone, upstreams),
         }
-    }
-}
-
-fn condition(conversation: &Conversation) -> Condition {
-    match conversation.phase() {
-        Phase::Idle => Condition::Idle,
-        Phase::Opening => Condition::Starting,
-        Phase::Open => Condition::Up,
-        Phase::Waiting | Phase::Closed => Condition::Down,
-    }
-}
-
-async fn until(alarm: Option<Instant>) {
-    match alarm {
-        Some(alarm) => sleep_until(alarm.into()).await,
-        None => pending().await,
     }
 }

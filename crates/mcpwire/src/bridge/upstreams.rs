@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -75,6 +74,8 @@ struct Slot {
     to_server: VecDeque<Packet>,
     /// Waits for room on the link. Kept, so that the wait keeps its place.
     room: Option<Room>,
+    /// It was asked for news.
+    polled: bool,
 }
 
 type Room = Pin<Box<dyn Future<Output = Result<OwnedPermit<Packet>, SendError<()>>> + Send>>;
@@ -86,7 +87,7 @@ impl fmt::Debug for Slot {
 }
 
 /// What happened on a connection.
-pub(super) enum News {
+pub(crate) enum News {
     /// It took a message.
     Sent,
     /// It has something to tell, or has ended.
@@ -127,7 +128,7 @@ impl Upstreams {
     fn insert(&mut self, upstream: Upstream, (link, goodbye): Connection) {
         self.goodbyes.retain(|goodbye| !goodbye.is_finished());
         self.goodbyes.extend(goodbye);
-        self.slots.push(Slot { upstream, link, to_server: VecDeque::new(), room: None });
+        self.slots.push(Slot { upstream, link, to_server: VecDeque::new(), room: None, polled: false });
     }
 
     /// Ends a connection. What waits to be sent on it is of no use any more.
@@ -158,20 +159,23 @@ impl Upstreams {
         self.slots.iter_mut().find_map(|slot| Some((slot.upstream, slot.link.rx.try_recv().ok()?)))
     }
 
-    /// Waits for room for a message, or, if there is room for what comes of it, for news.
-    pub(super) async fn next(&mut self, read: bool) -> News {
-        poll_fn(|cx| {
-            for slot in &mut self.slots {
-                if slot.poll_room(cx).is_ready() {
-                    return Poll::Ready(News::Sent);
-                }
-                if read && let Poll::Ready(event) = slot.link.rx.poll_recv(cx) {
-                    return Poll::Ready(News::Came(slot.upstream, event));
-                }
+    /// Ready when a message was taken, or, if there is room for what comes of it, with what a connection has to tell.
+    pub(super) fn poll_news(&mut self, read: bool, cx: &mut Context<'_>) -> Poll<News> {
+        for slot in &mut self.slots {
+            slot.polled = true;
+            if slot.poll_room(cx).is_ready() {
+                return Poll::Ready(News::Sent);
             }
-            Poll::Pending
-        })
-        .await
+            if read && let Poll::Ready(event) = slot.link.rx.poll_recv(cx) {
+                return Poll::Ready(News::Came(slot.upstream, event));
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Whether there is a connection that was never polled, or one with a message for which nobody waits for room.
+    pub(super) fn want_to_be_polled(&self) -> bool {
+        self.slots.iter().any(|slot| !slot.polled || (slot.room.is_none() && !slot.to_server.is_empty()))
     }
 
     /// Ends all connections and waits until everything behind them is gone.

@@ -1,14 +1,15 @@
 //! The clients of a hub: each has a link of its own, and none waits for another.
 
 use std::collections::HashMap;
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 use mcpwire_proto::hub::Client;
 use mcpwire_proto::{Message, Packet};
-use tokio::sync::{mpsc, watch};
-use tokio::task;
 
+use super::Key;
 use super::outlet::Outlet;
+use crate::bells::{Bell, Bells};
+use crate::channel::Receiver;
 use crate::link::{Event, Port};
 
 /// How much waits for a client before no more is read from it.
@@ -16,47 +17,33 @@ const BACKLOG: usize = 256;
 /// How much waits for a client before it hears no more of progress and the like.
 const MOST_NEWS: usize = 1024;
 
-/// What a client said; none when it is gone.
-pub(super) type Said = (Client, Option<Message>);
-
+#[derive(Default)]
 pub(super) struct Guests {
     guests: HashMap<Client, Guest>,
     next: u64,
-    said: mpsc::WeakSender<Said>,
     /// Those for which something waits.
     slow: Vec<Client>,
 }
 
 struct Guest {
     outlet: Outlet<Event>,
-    /// Whether it may say more.
-    heard: watch::Sender<bool>,
+    rx: Receiver<Packet>,
+    bell: Bell<Key>,
     /// It is one of the slow.
     slow: bool,
 }
 
 impl Guests {
-    pub(super) fn new(said: mpsc::WeakSender<Said>) -> Guests {
-        Guests { guests: HashMap::new(), next: 0, said, slow: Vec::new() }
+    pub(super) fn is_empty(&self) -> bool {
+        self.guests.is_empty()
     }
 
-    /// Takes a client in; none if all others are gone, and we with them.
-    pub(super) fn join(&mut self, Port { tx, mut rx }: Port) -> Option<Client> {
-        let said = self.said.upgrade()?;
+    pub(super) fn join(&mut self, Port { tx, rx }: Port, bells: &Bells<Key>) -> Client {
         self.next += 1;
         let client = Client(self.next);
-        let (heard, mut may_speak) = watch::channel(true);
-        self.guests.insert(client, Guest { outlet: Outlet::new(tx), heard, slow: false });
-        task::spawn(async move {
-            while let Some(packet) = rx.recv().await {
-                let is_gone = may_speak.wait_for(|may| *may).await.is_err();
-                if is_gone || said.send((client, Some(packet.message))).await.is_err() {
-                    return;
-                }
-            }
-            let _ = said.send((client, None)).await;
-        });
-        Some(client)
+        let bell = bells.add(Key::Guest(client));
+        self.guests.insert(client, Guest { outlet: Outlet::new(tx), rx, bell, slow: false });
+        client
     }
 
     pub(super) fn leave(&mut self, client: Client) {
@@ -74,6 +61,23 @@ impl Guests {
         guest.outlet.push(Event::Packet(packet));
     }
 
+    /// What a client says, or that it is gone. Its bell rings when there may be more.
+    pub(super) fn hear(&mut self, client: Client) -> Poll<Option<Message>> {
+        let Some(Guest { outlet, rx, bell, .. }) = self.guests.get_mut(&client) else { return Poll::Pending };
+        bell.poll(|cx| {
+            while outlet.poll_room(cx).is_ready() {}
+            match outlet.len() < BACKLOG {
+                true => rx.poll_recv(cx).map(|packet| packet.map(|packet| packet.message)),
+                false => Poll::Pending,
+            }
+        })
+    }
+
+    /// A client may have more to say.
+    pub(super) fn ring(&self, client: Client) {
+        self.guests.get(&client).into_iter().for_each(|guest| guest.bell.ring());
+    }
+
     /// Hands over what waits, as far as it is taken at once; gives those that take nothing any more.
     pub(super) fn flush(&mut self) -> Vec<Client> {
         let mut gone = Vec::new();
@@ -83,29 +87,12 @@ impl Guests {
             if !guest.outlet.flush() {
                 gone.push(*client);
             }
-            guest.hear();
             guest.slow = guest.outlet.len() > 0;
+            if guest.outlet.wants_to_be_polled() {
+                guest.bell.ring();
+            }
             guest.slow
         });
         gone
-    }
-
-    /// Ready when a client took something.
-    pub(super) fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        for client in &self.slow {
-            if let Some(guest) = self.guests.get_mut(client)
-                && guest.outlet.poll_room(cx).is_ready()
-            {
-                return Poll::Ready(());
-            }
-        }
-        Poll::Pending
-    }
-}
-
-impl Guest {
-    fn hear(&self) {
-        let may = self.outlet.len() < BACKLOG;
-        self.heard.send_if_modified(|before| std::mem::replace(before, may) != may);
     }
 }

@@ -1,6 +1,6 @@
 //! Many servers behind one link: one loop around [`mcpwire_proto::hub`], which decides everything.
 //!
-//! A hub is a target like any other, and speaks the stateless era alone. Each of its servers is behind a bridge of its
+//! A hub is a target like any other, and speaks the stateless era alone. Each of its servers has a side of a bridge of its
 //! own, so that what the servers speak, and that they come and go, is nothing the hub has to know of.
 
 mod guests;
@@ -8,7 +8,7 @@ mod outlet;
 mod servers;
 
 use std::fmt;
-use std::future::{pending, poll_fn};
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -18,18 +18,17 @@ pub use mcpwire_proto::hub::{Catalogue, Item, Part, Prefix};
 use mcpwire_proto::conversation::{self, Known};
 use mcpwire_proto::hub::{self as machine, Client, Effect, Server};
 use tokio::sync::mpsc;
-use tokio::task::{self, JoinHandle};
-use tokio::time::sleep_until;
+use tokio::task::{self, JoinHandle, coop};
 
-use self::guests::{Guests, Said};
-use self::servers::{News, Servers};
+use self::guests::Guests;
+use self::servers::{Servers, Told};
+use crate::alarm::Alarm;
+use crate::bells::{Bell, Bells};
 use crate::bridge::Reach;
 use crate::health::Health;
 use crate::link::{Link, Port};
 
-/// How many messages of clients wait to be handled.
-const BACKLOG: usize = 256;
-/// How many messages are handled between two looks at everything else.
+/// How many messages of one client or server are handled between two looks at everything else.
 const BURST: usize = 64;
 /// How many new clients and orders wait.
 const ORDERS: usize = 16;
@@ -115,12 +114,21 @@ impl Hub {
     /// Starts all servers. The handle completes when the hub, its servers, and everything behind them are gone.
     pub fn open(specs: Vec<Spec>, options: Options) -> (Hub, JoinHandle<()>) {
         let (orders, received) = mpsc::channel(ORDERS);
-        let (said_tx, said) = mpsc::channel(BACKLOG);
         let machine = machine::Hub::new(options.config.clone(), Instant::now());
-        let guests = Guests::new(said_tx.downgrade());
-        let mut running = Running { machine, options, guests, servers: Servers::new(), look_at: None };
-        running.apply(specs);
-        (Hub { orders }, task::spawn(running.run(received, said, said_tx)))
+        let bells = Bells::new();
+        let orders_bell = bells.add(Key::Orders);
+        let mut running = Running {
+            machine,
+            options,
+            guests: Guests::default(),
+            servers: Servers::new(),
+            bells,
+            orders: Some((received, orders_bell)),
+            alarm: Alarm::default(),
+            look_at: None,
+        };
+        running.apply(specs, Instant::now());
+        (Hub { orders }, task::spawn(running.run()))
     }
 
     /// A link to the hub, as to a server of the stateless era.
@@ -138,7 +146,7 @@ impl Hub {
     pub fn reach(&self) -> Reach {
         let hub = self.clone();
         let reach = Reach::new(Arc::new(move || Ok((hub.link(), None))));
-        reach.learn(Known { session: Some(false), stateless: Some(true) });
+        reach.learn(Known { session: Some(false), stateless: Some(true), is_inside: true });
         reach
     }
 
@@ -148,103 +156,95 @@ impl Hub {
     }
 }
 
+/// Who has something to tell.
+#[derive(Debug, Clone, Copy)]
+enum Key {
+    Guest(Client),
+    Server(Server),
+    Orders,
+}
+
 struct Running {
     machine: machine::Hub,
     options: Options,
     guests: Guests,
     servers: Servers,
+    bells: Bells<Key>,
+    /// None once nobody can give any.
+    orders: Option<(mpsc::Receiver<Order>, Bell<Key>)>,
+    alarm: Alarm,
     /// When to look at servers that somebody waits for.
     look_at: Option<Instant>,
 }
 
-/// What the loop waits for.
-enum Step {
-    Pumped,
-    Server(News),
-    Order(Option<Order>),
-    Said(Option<Said>),
-    Alarm,
-}
-
 impl Running {
-    async fn run(
-        mut self,
-        mut orders: mpsc::Receiver<Order>,
-        mut said: mpsc::Receiver<Said>,
-        keep: mpsc::Sender<Said>,
-    ) {
-        // Given up with the last handle, so that the channel ends with the last client.
-        let mut keep = Some(keep);
-        loop {
-            self.pump();
-            let alarm = self.alarm();
-            let (guests, servers) = (&mut self.guests, &mut self.servers);
-            let step = tokio::select! {
-                biased;
-                step = poll_fn(|cx| match (guests.poll_room(cx), servers.poll(cx)) {
-                    (_, Poll::Ready(news)) => Poll::Ready(Step::Server(news)),
-                    (Poll::Ready(()), Poll::Pending) => Poll::Ready(Step::Pumped),
-                    (Poll::Pending, Poll::Pending) => Poll::Pending,
-                }) => step,
-                order = orders.recv(), if keep.is_some() => Step::Order(order),
-                said = said.recv() => Step::Said(said),
-                () = until(alarm) => Step::Alarm,
-            };
-            match step {
-                Step::Pumped => {}
-                Step::Server(news) => self.on_server(news),
-                Step::Order(Some(Order::Join(port))) => {
-                    let client = self.guests.join(port);
-                    client.into_iter().for_each(|client| self.machine.handle_join(client));
-                }
-                Step::Order(Some(Order::Apply(specs))) => self.apply(specs),
-                Step::Order(None) => keep = None,
-                Step::Said(Some(said)) => self.on_client(said),
-                Step::Said(None) => break,
-                Step::Alarm => self.on_alarm(),
-            }
-            self.take_what_waits(&mut said);
-        }
-        self.servers.gone().await;
-    }
-
-    /// Handles what else has come, so that a burst costs one wait, and not one for each message.
-    fn take_what_waits(&mut self, said: &mut mpsc::Receiver<Said>) {
-        for _ in 0..BURST {
-            let came = self.servers.take();
-            let words = said.try_recv().ok();
-            if came.is_none() && words.is_none() {
-                return;
-            }
+    async fn run(mut self) {
+        while self.orders.is_some() || !self.guests.is_empty() {
             let now = Instant::now();
-            came.into_iter().for_each(|(server, packet)| self.machine.handle_server(server, packet, now));
-            words.into_iter().for_each(|said| self.on_client(said));
-            self.pump();
+            let at = self.alarm_at(now);
+            let (bells, alarm) = (&mut self.bells, &mut self.alarm);
+            // Whoever rings all the time must not keep the alarm from being heard.
+            let due = at.is_some_and(|at| at <= now);
+            let rang = poll_fn(|cx| match bells.poll_next(cx) {
+                Poll::Ready(key) => Poll::Ready(Some(key)),
+                Poll::Pending if due => Poll::Ready(None),
+                Poll::Pending => alarm.poll(at, cx).map(|()| None),
+            })
+            .await;
+            let now = Instant::now();
+            match rang {
+                Some(Key::Guest(client)) => self.hear(client, now),
+                Some(Key::Server(server)) => self.servers.hear(server, now),
+                Some(Key::Orders) => self.obey(now),
+                None => {}
+            }
+            if rang.is_none() || due {
+                self.on_alarm(now);
+            }
+            self.pump(now);
+            if self.servers.open_next(now) {
+                self.pump(now);
+                // To start a program takes its time, and others wait for theirs.
+                task::yield_now().await;
+            }
+            coop::consume_budget().await;
         }
+        self.servers.gone(Instant::now()).await;
     }
 
-    fn on_client(&mut self, (client, message): Said) {
-        match message {
-            Some(message) => self.machine.handle_client(client, message, Instant::now()),
-            None => self.leave(client),
+    /// A client may have something to say.
+    fn hear(&mut self, client: Client, now: Instant) {
+        for _ in 0..BURST {
+            match self.guests.hear(client) {
+                Poll::Ready(Some(message)) => self.machine.handle_client(client, message, now),
+                Poll::Ready(None) => return self.leave(client, now),
+                Poll::Pending => return,
+            }
         }
+        self.guests.ring(client);
     }
 
-    fn leave(&mut self, client: Client) {
+    fn leave(&mut self, client: Client, now: Instant) {
         self.guests.leave(client);
-        self.machine.handle_leave(client, Instant::now());
+        self.machine.handle_leave(client, now);
     }
 
-    fn on_server(&mut self, news: News) {
-        let now = Instant::now();
-        match news {
-            News::Sent => {}
-            News::Came(server, packet) => self.machine.handle_server(server, packet, now),
-            News::Closed(server) => self.machine.handle_closed(server, "the connection to the server ended", now),
+    /// Does what the handles of the hub want.
+    fn obey(&mut self, now: Instant) {
+        while let Some((orders, bell)) = &mut self.orders {
+            match bell.poll(|cx| orders.poll_recv(cx)) {
+                Poll::Ready(Some(Order::Join(port))) => {
+                    let client = self.guests.join(port, &self.bells);
+                    self.machine.handle_join(client);
+                }
+                Poll::Ready(Some(Order::Apply(specs))) => self.apply(specs, now),
+                Poll::Ready(None) => self.orders = None,
+                Poll::Pending => return,
+            }
         }
     }
 
-    fn apply(&mut self, specs: Vec<Spec>) {
+    fn apply(&mut self, specs: Vec<Spec>, now: Instant) {
         let told = specs.iter().map(|spec| machine::Spec {
             name: spec.name.clone(),
             hash: spec.hash.clone(),
@@ -252,16 +252,16 @@ impl Running {
             exclude: spec.exclude.clone(),
             cached: spec.cached.clone().map(Arc::new),
         });
-        let servers = self.machine.handle_specs(told.collect(), Instant::now());
+        let servers = self.machine.handle_specs(told.collect(), now);
         for (server, spec) in servers.into_iter().zip(specs) {
-            self.servers.insert(server, spec);
+            self.servers.insert(server, spec, &self.bells);
         }
-        self.pump();
+        self.pump(now);
     }
 
-    fn on_alarm(&mut self) {
-        let now = Instant::now();
+    fn on_alarm(&mut self, now: Instant) {
         self.machine.handle_timeout(now);
+        self.servers.on_alarm(now);
         if self.look_at.take_if(|at| *at <= now).is_none() {
             return;
         }
@@ -271,35 +271,41 @@ impl Running {
         }
     }
 
-    fn alarm(&mut self) -> Option<Instant> {
+    fn alarm_at(&mut self, now: Instant) -> Option<Instant> {
         if self.look_at.is_none() && self.machine.unsettled().next().is_some() {
-            self.look_at = Some(Instant::now() + LOOK_EVERY);
+            self.look_at = Some(now + LOOK_EVERY);
         }
-        self.machine.poll_timeout().into_iter().chain(self.look_at).min()
+        self.machine.poll_timeout().into_iter().chain(self.servers.alarm()).chain(self.look_at).min()
     }
 
-    /// Does what the machine wants, and hands over what is to be sent, as far as it is taken at once.
-    fn pump(&mut self) {
+    /// Does what the machine wants, tells it what servers have told, and gives clients what they take at once.
+    fn pump(&mut self, now: Instant) {
         loop {
             while let Some(effect) = self.machine.poll_effect() {
-                self.perform(effect);
+                self.perform(effect, now);
             }
-            // Clients first: the answer to one need not wait until a server is started.
-            let gone = self.guests.flush();
-            self.servers.flush();
-            if gone.is_empty() {
-                return;
+            match self.servers.told() {
+                Some(Told::Packet(server, packet)) => self.machine.handle_server(server, packet, now),
+                Some(Told::Closed(server)) => {
+                    self.machine.handle_closed(server, "the connection to the server ended", now);
+                }
+                None => {
+                    let gone = self.guests.flush();
+                    if gone.is_empty() {
+                        return;
+                    }
+                    gone.into_iter().for_each(|client| self.leave(client, now));
+                }
             }
-            gone.into_iter().for_each(|client| self.leave(client));
         }
     }
 
-    fn perform(&mut self, effect: Effect) {
+    fn perform(&mut self, effect: Effect, now: Instant) {
         match effect {
             Effect::ToClient(client, packet) => self.guests.tell(client, packet),
-            Effect::ToServer(server, message) => self.servers.send(server, message),
-            Effect::Open(server) => self.servers.open(server),
-            Effect::Close(server) => self.servers.remove(server),
+            Effect::ToServer(server, message) => self.servers.send(server, message, now),
+            Effect::Open(server) => self.servers.open(server, now),
+            Effect::Close(server) => self.servers.remove(server, now),
             Effect::Told(server, catalogue) => {
                 let Some(spec) = self.servers.spec(server) else { return };
                 spec.health.set_tools(catalogue.tools.len());
@@ -308,13 +314,6 @@ impl Running {
                 }
             }
         }
-    }
-}
-
-async fn until(alarm: Option<Instant>) {
-    match alarm {
-        Some(alarm) => sleep_until(alarm.into()).await,
-        None => pending().await,
     }
 }
 

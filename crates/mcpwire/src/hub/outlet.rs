@@ -32,6 +32,11 @@ impl<T: Send + 'static> Outlet<T> {
         self.waiting.len()
     }
 
+    /// Whether something waits, and nobody has asked for room.
+    pub(super) fn wants_to_be_polled(&self) -> bool {
+        self.room.is_none() && !self.waiting.is_empty()
+    }
+
     /// Hands over what waits, as far as it is taken at once; gives whether the receiver is still there.
     pub(super) fn flush(&mut self) -> bool {
         hand_over(&mut self.waiting, &self.tx, |item| item)

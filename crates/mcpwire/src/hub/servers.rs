@@ -1,18 +1,17 @@
-//! The servers of a hub: each behind a bridge of its own, which sees to eras, recovery and time limits.
+//! The servers of a hub: each has a side of a bridge of its own, which sees to eras, recovery and time limits.
 
-use std::task::{Context, Poll};
-use std::time::Duration;
+use std::collections::VecDeque;
+use std::task::Poll;
+use std::time::{Duration, Instant};
 
 use mcpwire_proto::hub::Server;
 use mcpwire_proto::{Message, Packet};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
 
-use super::Spec;
-use super::outlet::Outlet;
-use crate::bridge::{self, Upstreams};
-use crate::channel::Receiver;
-use crate::link::{Event, Link, Port};
+use super::{BURST, Key, Spec};
+use crate::bells::{Bell, Bells};
+use crate::bridge::{Side, Upstreams};
+use crate::link::Event;
 
 /// What a client has before servers are started that are known from before: what is known of them is enough to welcome it,
 /// and to start many programs takes longer.
@@ -20,40 +19,46 @@ const HEAD_START: Duration = Duration::from_millis(5);
 
 pub(super) struct Servers {
     servers: Vec<Running>,
-    bridges: JoinSet<()>,
-    /// Who is looked at first: everybody in turn.
-    first: usize,
+    told: VecDeque<Told>,
+    /// Connections that are being ended.
+    goodbyes: JoinSet<()>,
 }
 
 struct Running {
     server: Server,
     spec: Spec,
-    bridge: Option<Bridge>,
+    bell: Bell<Key>,
+    door: Door,
+    /// When the side wants to be looked at.
+    alarm: Option<Instant>,
 }
 
-/// Our end of a bridge, of which we are the client.
-struct Bridge {
-    outlet: Outlet<Event>,
-    rx: Receiver<Packet>,
+enum Door {
+    Shut,
+    /// It is to be opened at that time, and then sent these.
+    Opening {
+        at: Instant,
+        held: Vec<Message>,
+    },
+    Open(Box<Side>),
 }
 
-/// What happened.
-pub(super) enum News {
-    /// A bridge took something.
-    Sent,
-    Came(Server, Packet),
-    /// A bridge has ended.
+/// What a server has told.
+pub(super) enum Told {
+    Packet(Server, Packet),
+    /// The connection to it is over.
     Closed(Server),
 }
 
 impl Servers {
     pub(super) fn new() -> Servers {
-        Servers { servers: Vec::new(), bridges: JoinSet::new(), first: 0 }
+        Servers { servers: Vec::new(), told: VecDeque::new(), goodbyes: JoinSet::new() }
     }
 
-    pub(super) fn insert(&mut self, server: Server, spec: Spec) {
-        if !self.servers.iter().any(|running| running.server == server) {
-            self.servers.push(Running { server, spec, bridge: None });
+    pub(super) fn insert(&mut self, server: Server, spec: Spec, bells: &Bells<Key>) {
+        if self.at(server).is_none() {
+            let bell = bells.add(Key::Server(server));
+            self.servers.push(Running { server, spec, bell, door: Door::Shut, alarm: None });
         }
     }
 
@@ -61,85 +66,133 @@ impl Servers {
         self.servers.iter().find(|running| running.server == server).map(|running| &running.spec)
     }
 
-    /// Builds the bridge to a server.
-    pub(super) fn open(&mut self, server: Server) {
-        while self.bridges.try_join_next().is_some() {}
-        let Some(running) = self.servers.iter_mut().find(|running| running.server == server) else { return };
-        let (downstream, port) = client_of_a_bridge();
-        let (reach, config) = (running.spec.reach.clone(), running.spec.config.clone());
-        let watch = Some(running.spec.health.watch());
-        let known = running.spec.cached.is_some();
-        self.bridges.spawn(async move {
-            if known {
-                sleep(HEAD_START).await;
-            }
-            // If it cannot be had now, the bridge finds out and says so.
-            let upstreams = Upstreams::opened(reach.clone()).unwrap_or_else(|_| Upstreams::new(reach));
-            let never = std::future::pending::<()>();
-            let (_, upstreams) = bridge::carry(downstream, upstreams, config, never, Duration::ZERO, watch).await;
-            upstreams.gone().await;
-        });
-        running.bridge = Some(port);
+    /// The connection to a server is to be opened. To start a program takes its time, so it is done when that is looked for.
+    pub(super) fn open(&mut self, server: Server, now: Instant) {
+        let Some(at) = self.at(server) else { return };
+        let running = &mut self.servers[at];
+        let wait = if running.spec.cached.is_some() { HEAD_START } else { Duration::ZERO };
+        running.door = Door::Opening { at: now + wait, held: Vec::new() };
     }
 
-    /// Ends the bridge to a server that is no more.
-    pub(super) fn remove(&mut self, server: Server) {
-        self.servers.retain(|running| running.server != server);
+    /// Opens a connection that is due, if there is one; then there may be others.
+    pub(super) fn open_next(&mut self, now: Instant) -> bool {
+        let due = |running: &Running| matches!(running.door, Door::Opening { at, .. } if at <= now);
+        let Some(at) = self.servers.iter().position(due) else { return false };
+        let running = &mut self.servers[at];
+        let reach = running.spec.reach.clone();
+        // If it cannot be had now, the side finds out and says so.
+        let upstreams = Upstreams::opened(reach.clone()).unwrap_or_else(|_| Upstreams::new(reach));
+        let mut side = Box::new(Side::new(upstreams, running.spec.config.clone(), Some(running.spec.health.watch())));
+        if let Door::Opening { held, .. } = std::mem::replace(&mut running.door, Door::Shut) {
+            held.into_iter().for_each(|message| side.on_client(Event::Packet(message.into()), now));
+        }
+        running.door = Door::Open(side);
+        running.bell.ring();
+        self.settle(at, now);
+        true
     }
 
-    pub(super) fn send(&mut self, server: Server, message: Message) {
-        let running = self.servers.iter_mut().find(|running| running.server == server);
-        if let Some(bridge) = running.and_then(|running| running.bridge.as_mut()) {
-            bridge.outlet.push(Event::Packet(message.into()));
+    /// Ends the connection to a server that is no more.
+    pub(super) fn remove(&mut self, server: Server, now: Instant) {
+        let Some(at) = self.at(server) else { return };
+        if let Door::Open(side) = self.servers.remove(at).door {
+            self.end(*side, now);
         }
     }
 
-    pub(super) fn flush(&mut self) {
-        for bridge in self.servers.iter_mut().filter_map(|running| running.bridge.as_mut()) {
-            bridge.outlet.flush();
+    pub(super) fn send(&mut self, server: Server, message: Message, now: Instant) {
+        let Some(at) = self.at(server) else { return };
+        match &mut self.servers[at].door {
+            Door::Shut => return,
+            Door::Opening { held, .. } => return held.push(message),
+            Door::Open(side) => side.on_client(Event::Packet(message.into()), now),
+        }
+        self.settle(at, now);
+    }
+
+    /// A server may have something to say.
+    pub(super) fn hear(&mut self, server: Server, now: Instant) {
+        let Some(at) = self.at(server) else { return };
+        let Running { door: Door::Open(side), bell, .. } = &mut self.servers[at] else { return };
+        for turn in 1..=BURST {
+            match bell.poll(|cx| side.poll_news(true, cx)) {
+                Poll::Ready(news) => side.on_news(news, now),
+                Poll::Pending => break,
+            }
+            if turn == BURST {
+                bell.ring();
+            }
+        }
+        self.settle(at, now);
+    }
+
+    /// What servers have told.
+    pub(super) fn told(&mut self) -> Option<Told> {
+        self.told.pop_front()
+    }
+
+    /// When [`Servers::on_alarm`] wants to be called.
+    pub(super) fn alarm(&self) -> Option<Instant> {
+        let of = |running: &Running| match running.door {
+            Door::Opening { at, .. } => Some(at),
+            _ => running.alarm,
+        };
+        self.servers.iter().filter_map(of).min()
+    }
+
+    pub(super) fn on_alarm(&mut self, now: Instant) {
+        for at in 0..self.servers.len() {
+            let running = &mut self.servers[at];
+            if running.alarm.is_some_and(|alarm| alarm <= now)
+                && let Door::Open(side) = &mut running.door
+            {
+                side.on_alarm(now);
+                self.settle(at, now);
+            }
+        }
+    }
+
+    /// Ends all connections, and waits until everything behind them is gone.
+    pub(super) async fn gone(mut self, now: Instant) {
+        for running in std::mem::take(&mut self.servers) {
+            if let Door::Open(side) = running.door {
+                self.end(*side, now);
+            }
+        }
+        while self.goodbyes.join_next().await.is_some() {}
+    }
+
+    fn at(&self, server: Server) -> Option<usize> {
+        self.servers.iter().position(|running| running.server == server)
+    }
+
+    /// Sees to what came of something that happened to a side.
+    fn settle(&mut self, at: usize, now: Instant) {
+        let Servers { servers, told, .. } = self;
+        let Running { server, door, bell, alarm, .. } = &mut servers[at];
+        let Door::Open(side) = door else { return };
+        side.pump(now, |packet| told.push_back(Told::Packet(*server, packet)));
+        if side.is_over() {
+            side.abandon("the connection to the server ended", now);
+            side.pump(now, |packet| told.push_back(Told::Packet(*server, packet)));
+            told.push_back(Told::Closed(*server));
+            *alarm = None;
+            if let Door::Open(side) = std::mem::replace(door, Door::Shut) {
+                self.end(*side, now);
+            }
+            return;
+        }
+        *alarm = side.alarm();
+        if side.wants_to_be_polled() {
+            bell.ring();
         }
     }
 
-    /// What has come already.
-    pub(super) fn take(&mut self) -> Option<(Server, Packet)> {
-        let count = self.servers.len();
-        for at in 0..count {
-            let running = &mut self.servers[(self.first + at) % count];
-            if let Some(packet) = running.bridge.as_mut().and_then(|bridge| bridge.rx.try_recv().ok()) {
-                let server = running.server;
-                self.first = (self.first + at + 1) % count;
-                return Some((server, packet));
-            }
-        }
-        None
+    fn end(&mut self, mut side: Side, now: Instant) {
+        while self.goodbyes.try_join_next().is_some() {}
+        side.abandon("the hub is done with it", now);
+        side.pump(now, drop);
+        let upstreams = side.into_upstreams();
+        self.goodbyes.spawn(upstreams.gone());
     }
-
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<News> {
-        for running in &mut self.servers {
-            let Some(bridge) = &mut running.bridge else { continue };
-            if bridge.outlet.poll_room(cx).is_ready() {
-                return Poll::Ready(News::Sent);
-            }
-            match bridge.rx.poll_recv(cx) {
-                Poll::Ready(Some(packet)) => return Poll::Ready(News::Came(running.server, packet)),
-                Poll::Ready(None) => {
-                    running.bridge = None;
-                    return Poll::Ready(News::Closed(running.server));
-                }
-                Poll::Pending => {}
-            }
-        }
-        Poll::Pending
-    }
-
-    /// Ends all bridges, and waits until everything behind them is gone.
-    pub(super) async fn gone(mut self) {
-        self.servers.clear();
-        while self.bridges.join_next().await.is_some() {}
-    }
-}
-
-fn client_of_a_bridge() -> (Link, Bridge) {
-    let (downstream, Port { tx, rx }) = Link::pair();
-    (downstream, Bridge { outlet: Outlet::new(tx), rx })
 }

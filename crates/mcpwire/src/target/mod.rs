@@ -59,10 +59,12 @@ impl Target {
         let known = match &self {
             // HTTP+SSE is older than requests that stand for themselves.
             Target::Http(options) if options.transport == Transport::Sse => {
-                Known { session: Some(true), stateless: Some(false) }
+                Known { session: Some(true), stateless: Some(false), ..Known::default() }
             }
             // Both eras are spoken by ourselves.
-            Target::Folder(_) | Target::Orchestra(_) => Known { session: Some(true), stateless: Some(true) },
+            Target::Folder(_) | Target::Orchestra(_) => {
+                Known { session: Some(true), stateless: Some(true), ..Known::default() }
+            }
             _ => Known::default(),
         };
         let reach = Reach::new(Arc::new(move || self.open().map(|(link, goodbye)| (link, Some(goodbye)))));

@@ -14,11 +14,13 @@ mod asking;
 mod listening;
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use self::asking::{Asked, Round};
 use self::listening::Listening;
-use super::translate::{self, Identity};
+use super::translate;
+use crate::identity::{Identity, Sender};
 use crate::method;
 use crate::version::STATELESS_ERA;
 use crate::{Fault, Id, Kind, Lane, Message, Packet, meta};
@@ -34,11 +36,13 @@ pub(crate) enum Out {
 
 #[derive(Debug)]
 pub(crate) struct OldClient {
-    identity: Identity,
+    identity: Arc<Identity>,
+    /// The server is in this process, and need not find in a text who sends it.
+    is_inside: bool,
     initialize: Message,
     /// The server's word on itself, once it is known.
     discovered: Option<String>,
-    log_level: Option<String>,
+    log_level: Option<&'static str>,
     listening: Listening,
     /// The client's requests that are owed an answer, by its ids.
     calls: HashMap<Id, Call>,
@@ -70,7 +74,8 @@ impl OldClient {
     /// `discovered` is the result of `server/discover`, if it is known already.
     pub(crate) fn new(initialize: Message, discovered: Option<String>, version: &'static str, tag: u64) -> OldClient {
         let mut client = OldClient {
-            identity: Identity::of(&initialize, version),
+            identity: Arc::new(translate::identity(&initialize, version)),
+            is_inside: false,
             initialize: initialize.clone(),
             discovered,
             log_level: None,
@@ -86,12 +91,20 @@ impl OldClient {
         client
     }
 
+    /// The server is in this process.
+    pub(crate) fn to_the_inside(mut self, is_inside: bool) -> OldClient {
+        self.is_inside = is_inside;
+        self
+    }
+
     pub(crate) fn poll(&mut self) -> Option<Out> {
         self.out.pop_front()
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        let rounds = self.calls.values().filter_map(|call| call.round.as_ref()).map(|round| round.until);
+        // While a call waits for its client, a question is with that client.
+        let waiting = (!self.asked.is_empty()).then(|| self.calls.values()).into_iter().flatten();
+        let rounds = waiting.filter_map(|call| call.round.as_ref()).map(|round| round.until);
         rounds.chain(self.listening.due_at()).min()
     }
 
@@ -193,7 +206,7 @@ impl OldClient {
 
     fn open(&mut self, initialize: Message) {
         let Some(id) = initialize.id().cloned() else { return };
-        self.identity = Identity::of(&initialize, self.identity.version);
+        self.identity = Arc::new(translate::identity(&initialize, self.identity.version));
         self.initialize = initialize.clone();
         match self.discovered.as_deref().map(|discovered| translate::initialize_result(&initialize, discovered)) {
             Some(Some(result)) => self.tell_client(result),
@@ -223,11 +236,12 @@ impl OldClient {
     fn call(&mut self, message: Message, now: Instant) {
         let upstream = self.enter(message.clone());
         let message = if message.id() == Some(&upstream) { message } else { message.with_id(&upstream) };
-        let signed = self.identity.sign(&message, self.log_level.as_deref());
-        match message.is(method::TOOLS_CALL) && self.listening.holds() {
-            true => self.listening.hold(signed, now),
-            false => self.tell_server(signed),
-        }
+        let holds = message.is(method::TOOLS_CALL) && self.listening.holds();
+        let signed = match self.is_inside {
+            true => message.signed_beside(Sender { identity: Arc::clone(&self.identity), log_level: self.log_level }),
+            false => self.identity.sign(&message, self.log_level),
+        };
+        if holds { self.listening.hold(signed, now) } else { self.tell_server(signed) }
     }
 
     /// The server has answered a request of the client's.
@@ -238,7 +252,7 @@ impl OldClient {
             let other = STATELESS_ERA.iter().rev().find(|known| versions.iter().any(|version| version == *known));
             if let Some(version) = other.filter(|version| **version != self.identity.version && !call.renegotiated) {
                 call.renegotiated = true;
-                self.identity.version = version;
+                Arc::make_mut(&mut self.identity).version = version;
                 return self.send_again(id, None);
             }
             let error = translate::session_error(&answer, &call.message);
@@ -248,6 +262,10 @@ impl OldClient {
             self.calls.remove(id);
             self.discovered = answer.payload().map(str::to_owned);
             return self.open(self.initialize.clone());
+        }
+        if answer.is_plain() {
+            self.calls.remove(id);
+            return self.tell(id, answer.with_id(id));
         }
         let members = answer.members();
         let kind = members.as_ref().and_then(|members| members.string("resultType"));
@@ -289,12 +307,12 @@ impl OldClient {
                 message.with_members(&params)
             }
         };
-        self.tell_server(self.identity.sign(&message, self.log_level.as_deref()));
+        self.tell_server(self.identity.sign(&message, self.log_level));
     }
 
     fn set_level(&mut self, id: &Id, request: &Message) {
         let level = request.members().and_then(|params| params.string("level"));
-        match level.filter(|level| method::LOG_LEVELS.contains(&level.as_str())) {
+        match level.and_then(|level| method::LOG_LEVELS.into_iter().find(|known| *known == level)) {
             Some(level) => {
                 self.log_level = Some(level);
                 self.tell_client(Message::result(id, "{}"));

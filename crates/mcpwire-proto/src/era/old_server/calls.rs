@@ -25,6 +25,8 @@ pub(super) struct Call {
     pub client_token: Option<Id>,
     /// The least severe log message that the client wants.
     pub log_level: Option<usize>,
+    /// Its sender stands beside it, and takes the result as the server gives it.
+    pub plain: bool,
 }
 
 impl OldServer {
@@ -51,7 +53,12 @@ impl OldServer {
         let server_id = if unfit { self.fresh_id() } else { id.clone() };
         let client_token = meta::progress_token(request);
         let server_token = client_token.as_ref().map(|_| self.fresh_id());
-        let message = translate::unsigned(request, server_token.as_ref());
+        let plain = request.sender().is_some();
+        let message = match (plain, &server_token) {
+            (true, None) => request.clone().unsigned(),
+            (true, Some(token)) => meta::with_progress_token(request, token).unsigned(),
+            (false, token) => translate::unsigned(request, token.as_ref()),
+        };
         let call = Call {
             upstream,
             id: server_id.clone(),
@@ -60,6 +67,7 @@ impl OldServer {
             server_token,
             client_token,
             log_level,
+            plain,
         };
         self.calls.insert(id.clone(), call);
         let message = if server_id == id { message } else { message.with_id(&server_id) };
@@ -121,21 +129,23 @@ impl OldServer {
 
     fn answered(&mut self, upstream: Upstream, server_id: &Id, answer: &Message, now: Instant) {
         let Some(seat) = self.seat(upstream) else { return };
-        let info = seat.server_info.clone();
         match seat.under_way.remove(server_id) {
             Some(Whose::Call(id)) => {
                 let Some(call) = self.calls.remove(&id) else { return };
                 if self.wants_urls_opened(&id, &call, answer, now) {
                     return;
                 }
-                let answer = in_new_words(answer, &call.method, info.as_deref());
-                self.tell(&id, answer.with_id(&id));
+                let answer = match answer.kind() {
+                    Kind::Result { .. } if call.plain => answer.with_id(&id).into_plain(),
+                    _ => self.in_new_words(upstream, answer, &call.method).with_id(&id),
+                };
+                self.tell(&id, answer);
             }
             Some(Whose::Parked(number)) => {
                 // It did not wait for the input after all; the retry will have it.
-                if let Some(parked) = self.parked.get_mut(&number) {
-                    parked.answer = Some(in_new_words(answer, &parked.call.method, info.as_deref()));
-                }
+                let method = self.parked.get(&number).map(|parked| parked.call.method.clone());
+                let answer = method.map(|method| self.in_new_words(upstream, answer, &method));
+                self.parked.get_mut(&number).into_iter().for_each(|parked| parked.answer = answer.clone());
             }
             Some(Whose::Subscribe { uri }) => {
                 let granted = matches!(answer.kind(), Kind::Result { .. });
@@ -164,7 +174,7 @@ impl OldServer {
     /// until the server has answered them all the same.
     pub(super) fn leave_off(&mut self, upstream: Upstream, calls: &[Id]) {
         let unsorted = self.config.relay.attribute;
-        if let Some(seat) = self.seat(upstream).filter(|seat| unsorted && seat.sort.answers_questions()) {
+        if let Some(seat) = self.seat(upstream).filter(|seat| unsorted && seat.sort.answers_questions) {
             seat.left_off.extend(calls.iter().cloned());
         }
     }
@@ -261,14 +271,16 @@ impl OldServer {
         candidates.next().is_none().then(|| first.clone())
     }
 
+    /// An answer of the server's as one of the stateless era.
+    fn in_new_words(&self, upstream: Upstream, answer: &Message, method: &Method) -> Message {
+        if let Kind::Error { .. } = answer.kind() {
+            return translate::stateless_error(answer);
+        }
+        let seat = self.seats.iter().find(|seat| seat.upstream == upstream);
+        translate::complete(answer, method, seat.and_then(|seat| seat.server_info.as_deref()))
+    }
+
     pub(super) fn answer_server(&mut self, upstream: Upstream, answer: Message, now: Instant) {
         self.on_relay(upstream, now, |relay| relay.handle_client(answer, now));
-    }
-}
-
-fn in_new_words(answer: &Message, method: &Method, server_info: Option<&str>) -> Message {
-    match answer.kind() {
-        Kind::Error { .. } => translate::stateless_error(answer),
-        _ => translate::complete(answer, method, server_info),
     }
 }

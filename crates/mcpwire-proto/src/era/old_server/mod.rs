@@ -164,8 +164,9 @@ impl OldServer {
             let id = Some(&id).filter(|_| !matches!(fault, Fault::Shape(_)));
             return self.tell_client(fault.to_message(id));
         }
-        let may_ask = request.method().is_some_and(Method::may_ask);
-        let params = request.members().filter(|_| may_ask).unwrap_or_default();
+        // A retry brings everything in its text.
+        let may_ask = request.sender().is_none() && request.method().is_some_and(Method::may_ask);
+        let params = if may_ask { request.members().unwrap_or_default() } else { Object::new() };
         match params.get("requestState") {
             // What is no string is not of our making, either.
             Some(_) => self.resume(&id, &request, &params.string("requestState").unwrap_or_default(), now),
@@ -181,14 +182,7 @@ impl OldServer {
         if self.owed_to_client() + self.listens.len() >= most {
             return Err(Fault::Upstream(format!("too many requests: {most} are under way already")));
         }
-        let declared = meta::declared(request).unwrap_or_default();
-        let version = declared.version.unwrap_or_default();
-        if !STATELESS_ERA.contains(&&*version) {
-            return Err(Fault::Version { requested: version.into_owned(), supported: &ALL });
-        }
-        if declared.capabilities.is_none_or(|capabilities| Object::parse(capabilities.get()).is_none()) {
-            return Err(Fault::Params(format!("expected _meta to hold {}", meta::key::CLIENT_CAPABILITIES)));
-        }
+        check_sender(request)?;
         match request.method() {
             Some(method) if method.is_gone() => Err(Fault::UnknownMethod(method.to_string())),
             _ => Ok(()),
@@ -297,5 +291,21 @@ impl OldServer {
     fn fresh_id(&mut self) -> Id {
         self.next_id += 1;
         Id::of_our_own("era-", self.config.relay.seed, self.next_id)
+    }
+}
+
+/// Whether a request says of its sender what it must.
+fn check_sender(request: &Message) -> Result<(), Fault> {
+    if request.sender().is_some() {
+        return Ok(());
+    }
+    let declared = meta::declared(request).unwrap_or_default();
+    let version = declared.version.unwrap_or_default();
+    if !STATELESS_ERA.contains(&&*version) {
+        return Err(Fault::Version { requested: version.into_owned(), supported: &ALL });
+    }
+    match declared.capabilities.and_then(|capabilities| Object::parse(capabilities.get())) {
+        Some(_) => Ok(()),
+        None => Err(Fault::Params(format!("expected _meta to hold {}", meta::key::CLIENT_CAPABILITIES))),
     }
 }

@@ -11,7 +11,7 @@ use crate::conversation::Upstream;
 use crate::era::translate;
 use crate::method::{self, Method};
 use crate::object::quoted;
-use crate::{Fault, Id, Message, Object, meta};
+use crate::{Fault, Id, Kind, Message, Object, meta};
 
 /// The most questions that one call may have open.
 const MOST_QUESTIONS: usize = 100;
@@ -100,6 +100,9 @@ impl OldServer {
     /// Whether the server refuses a call until pages have been opened (2025-11-25, URL Elicitation Required Error) and
     /// the client can be asked for that. The call has not been executed, so its retry is sent to the server.
     pub(super) fn wants_urls_opened(&mut self, id: &Id, call: &Call, answer: &Message, now: Instant) -> bool {
+        if !matches!(answer.kind(), Kind::Error { .. }) {
+            return false;
+        }
         let pages = translate::required_urls(answer);
         let asks = self.seat(call.upstream).is_some_and(|seat| seat.sort.opens_urls()) && call.method.may_ask();
         if !asks || pages.is_empty() || pages.len() > MOST_QUESTIONS || self.parked.len() >= self.config.most_parked {
@@ -205,6 +208,7 @@ impl OldServer {
         let Some(Parked { mut call, progress, .. }) = self.parked.remove(&number) else { return };
         call.log_level = self.want_logs(call.upstream, request, now);
         call.client_token = meta::progress_token(request);
+        call.plain = request.sender().is_some();
         if let Some(seat) = self.seat(call.upstream) {
             seat.under_way.insert(call.id.clone(), Whose::Call(id.clone()));
         }

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
+use serde_json::value::RawValue;
+
 use super::listens::Subscription;
 use super::{OldServer, Waiting};
 use crate::conversation::{Effect, Upstream};
@@ -20,21 +22,24 @@ const LAST_IDLE: Duration = Duration::from_secs(600);
 pub(crate) struct Sort {
     info: Option<String>,
     capabilities: String,
+    /// Whether the server may ask this client anything.
+    pub(super) answers_questions: bool,
 }
 
 impl Sort {
     pub(crate) fn of(request: &Message) -> Sort {
-        let declared = meta::declared(request).unwrap_or_default();
+        let (info, capabilities) = what_counts(request);
+        let told = Object::parse(capabilities).unwrap_or_default();
         Sort {
-            info: declared.client_info.map(|info| info.get().to_owned()),
-            capabilities: declared.capabilities.map_or("{}", |capabilities| capabilities.get()).to_owned(),
+            info: info.map(str::to_owned),
+            capabilities: capabilities.to_owned(),
+            answers_questions: ["elicitation", "sampling", "roots"].iter().any(|name| told.get(name).is_some()),
         }
     }
 
-    /// Whether the server may ask this client anything.
-    pub(super) fn answers_questions(&self) -> bool {
-        let capabilities = Object::parse(&self.capabilities).unwrap_or_default();
-        ["elicitation", "sampling", "roots"].iter().any(|name| capabilities.get(name).is_some())
+    /// Whether a request is from such a client.
+    fn fits(&self, (info, capabilities): (Option<&str>, &str)) -> bool {
+        self.info.as_deref() == info && self.capabilities == capabilities
     }
 
     /// Whether the server may ask this client this. An `elicitation` without modes is one of forms alone.
@@ -58,6 +63,12 @@ impl Sort {
         let capabilities = Object::parse(&self.capabilities).unwrap_or_default();
         capabilities.object("elicitation").is_some_and(|modes| modes.get("url").is_some())
     }
+}
+
+/// What a request says of its sender that a server keeps with its session.
+fn what_counts(request: &Message) -> (Option<&str>, &str) {
+    let declared = meta::declared(request).unwrap_or_default();
+    (declared.client_info.map(RawValue::get), declared.capabilities.map_or("{}", RawValue::get))
 }
 
 /// Whose request it is, by the id under which the server knows it.
@@ -179,31 +190,25 @@ impl OldServer {
 
     /// Gives a request to a session, opens one for it, or lets it wait for one.
     pub(super) fn place(&mut self, request: Message, now: Instant) {
-        let sort = Sort::of(&request);
-        if let Err((request, sort)) = self.try_to_place(request, sort, now) {
-            let until = now + self.config.relay.wait;
+        if let Err(request) = self.try_to_place(request, now) {
+            let (sort, until) = (Sort::of(&request), now + self.config.relay.wait);
             self.waiting.push_back(Waiting { request, sort, until });
         }
     }
 
-    fn try_to_place(&mut self, request: Message, sort: Sort, now: Instant) -> Result<(), (Message, Sort)> {
-        let alone = self.needs_seat_alone(&request, &sort);
-        let free = |seat: &&Seat| seat.sort == sort && (!alone || !self.is_taken(seat));
-        if let Some(upstream) = self.seats.iter().find(free).map(|seat| seat.upstream) {
-            self.give(upstream, request, now);
-            return Ok(());
-        }
-        if self.seats.len() >= self.config.most_sessions && !self.make_room() {
-            return Err((request, sort));
-        }
-        let upstream = self.open(sort, now);
+    fn try_to_place(&mut self, request: Message, now: Instant) -> Result<(), Message> {
+        // A question that comes without saying for which call must find only one that it can be for.
+        let may_confuse = self.config.relay.attribute && request.method().is_some_and(Method::may_ask);
+        let client = what_counts(&request);
+        let is_alone = |seat: &Seat| !seat.sort.answers_questions || !self.is_taken(seat);
+        let free = |seat: &&Seat| seat.sort.fits(client) && (!may_confuse || is_alone(seat));
+        let upstream = match self.seats.iter().find(free).map(|seat| seat.upstream) {
+            Some(upstream) => upstream,
+            None if self.seats.len() >= self.config.most_sessions && !self.make_room() => return Err(request),
+            None => self.open(Sort::of(&request), now),
+        };
         self.give(upstream, request, now);
         Ok(())
-    }
-
-    /// A question that comes without saying for which call must find only one that it can be for.
-    fn needs_seat_alone(&self, request: &Message, sort: &Sort) -> bool {
-        self.config.relay.attribute && request.method().is_some_and(Method::may_ask) && sort.answers_questions()
     }
 
     fn is_taken(&self, seat: &Seat) -> bool {
@@ -365,8 +370,8 @@ impl OldServer {
             // Where one of a sort finds no room, the next finds none, either.
             let hopeless =
                 kept.back().is_some_and(|last| last.sort == sort && last.request.method() == request.method());
-            let placed = if hopeless { Err((request, sort)) } else { self.try_to_place(request, sort, now) };
-            if let Err((request, sort)) = placed {
+            let placed = if hopeless { Err(request) } else { self.try_to_place(request, now) };
+            if let Err(request) = placed {
                 kept.push_back(Waiting { request, sort, until });
             }
         }
