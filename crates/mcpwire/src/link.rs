@@ -6,7 +6,7 @@ use bytes::Bytes;
 use mcpwire_proto::{Failure, Message, Packet, Rejected};
 use tokio::sync::mpsc::error::TrySendError;
 
-use crate::channel::{self, Receiver, Sender, Shortcut};
+use crate::channel::{Receiver, Sender, channel};
 
 /// How many packets wait in a channel before its sender does.
 const DEPTH: usize = 256;
@@ -50,16 +50,8 @@ pub enum Event {
 impl Link {
     /// The two ends of a connection.
     pub fn pair() -> (Link, Port) {
-        Link::over(channel::channel(DEPTH))
-    }
-
-    /// The same, with a way for packets past the channel.
-    pub(crate) fn pair_with(shortcut: Shortcut<Packet>) -> (Link, Port) {
-        Link::over(channel::channel_with(DEPTH, shortcut))
-    }
-
-    fn over((link_tx, port_rx): (Sender<Packet>, Receiver<Packet>)) -> (Link, Port) {
-        let (port_tx, link_rx) = channel::channel(DEPTH);
+        let (link_tx, port_rx) = channel(DEPTH);
+        let (port_tx, link_rx) = channel(DEPTH);
         (Link { tx: link_tx, rx: link_rx }, Port { tx: port_tx, rx: port_rx })
     }
 }

@@ -5,12 +5,14 @@
 //! never stops us from reading what it sends, and a slow server never stops us from reading its answers, so the two
 //! cannot lock each other up through us.
 
+mod place;
 mod side;
 mod upstreams;
 
 use std::collections::VecDeque;
-use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::future::Future;
+use std::sync::Weak;
+use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
 
 use mcpwire_proto::Packet;
@@ -18,14 +20,15 @@ use mcpwire_proto::conversation::Config;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
+use self::place::Place;
 pub(crate) use self::side::Side;
 pub(crate) use self::upstreams::News;
+use self::upstreams::Room;
 pub use self::upstreams::{Connect, Connection, Reach, Upstreams};
 
 use crate::alarm::Alarm;
 use crate::health::Watch;
 use crate::link::{Event, Link, hand_over};
-use crate::rarely::Rarely;
 
 /// How many messages wait for a slow receiver before we stop reading from the other side.
 const BACKLOG: usize = 256;
@@ -64,8 +67,7 @@ pub fn carry(
     watch: Option<Watch>,
 ) -> impl Future<Output = (End, Upstreams)> {
     let side = Side::new(upstreams, config, watch);
-    // There may be thousands of bridges: boxed, what each is made of lies in memory once, and not in every step of its loop.
-    Box::new(Bridge { side, downstream, to_client: VecDeque::new(), alarm: Alarm::default() }).run(stop, drain)
+    Place::new(side, downstream, drain).run(stop)
 }
 
 /// What a bridge waits for.
@@ -74,89 +76,126 @@ enum Step {
     Pumped,
     Downstream(Option<Event>),
     Upstream(News),
-    ClientGone,
-    Stop,
     Alarm,
+}
+
+/// How a bridge comes to its end.
+enum Outcome {
+    /// The client takes no more messages.
+    ClientGone,
+    /// It gets its last messages, and what it is still owed is answered with this.
+    Finish(End, &'static str),
 }
 
 struct Bridge {
     side: Side,
     downstream: Link,
     to_client: VecDeque<Packet>,
+    /// Waits for room for the first of them. Kept, so that the wait keeps its place.
+    room: Option<Room<Packet>>,
     alarm: Alarm,
+    /// When the alarm was last asked to ring.
+    alarm_at: Option<Instant>,
+    drain: Duration,
+    /// Until when we wait for what is under way, once nothing more is taken.
+    draining: Option<Instant>,
+    task: Option<Waker>,
+    /// Where others find the bridge, if they may handle on the spot what they send.
+    direct: Option<Weak<Place>>,
 }
 
 impl Bridge {
-    async fn run(mut self: Box<Self>, stop: impl Future, drain: Duration) -> (End, Upstreams) {
-        let client = self.downstream.tx.clone();
-        let (client_gone, stop) = (pin!(client.closed()), pin!(stop));
-        let (mut client_gone, mut stop) = (Rarely::new(client_gone), Rarely::new(stop));
-        let mut stopped = false;
-        let mut draining: Option<Instant> = None;
+    /// Carries on, in the bridge's own task, until there is nothing to do.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Outcome> {
+        if !self.task.as_ref().is_some_and(|task| task.will_wake(cx.waker())) {
+            self.task = Some(cx.waker().clone());
+        }
         loop {
             let now = Instant::now();
             self.pump(now);
             if self.side.is_over() {
-                return self.finish(End::CutShort, "the connection to the server ended", drain).await;
+                return Poll::Ready(Outcome::Finish(End::CutShort, "the connection to the server ended"));
             }
-            if let Some(until) = draining {
+            if let Some(until) = self.draining {
                 if self.side.owed_to_client() == 0 && self.side.backlog() == 0 {
-                    return self.finish(End::Done, "the client is done", drain).await;
+                    return Poll::Ready(Outcome::Finish(End::Done, "the client is done"));
                 }
                 if until <= now {
-                    return self.finish(End::CutShort, "the client closed before the answer came", drain).await;
+                    return Poll::Ready(Outcome::Finish(End::CutShort, "the client closed before the answer came"));
                 }
             }
-            let step = tokio::select! {
-                biased;
-                step = self.next(draining) => step,
-                () = &mut client_gone => return (End::ClientGone, self.side.into_upstreams()),
-                _ = &mut stop, if !stopped => { stopped = true; Step::Stop }
-            };
+            let Some(step) = ready!(self.poll_step(cx)) else { return Poll::Ready(Outcome::ClientGone) };
             let now = Instant::now();
             match step {
                 Step::Pumped => {}
                 Step::Downstream(Some(event)) => self.side.on_client(event, now),
                 Step::Downstream(None) => {
                     tracing::info!(target: "bridge", "the client is done: waiting for what is under way");
-                    draining = Some(now + drain);
-                }
-                Step::Stop if draining.is_some() => draining = Some(now),
-                Step::Stop => {
-                    tracing::info!(target: "bridge", "stopping: waiting for what is under way");
-                    draining = Some(now + drain);
+                    self.draining = Some(now + self.drain);
                 }
                 Step::Upstream(news) => self.side.on_news(news, now),
-                Step::ClientGone => return (End::ClientGone, self.side.into_upstreams()),
                 Step::Alarm => self.side.on_alarm(now),
             }
-            self.take_what_waits(draining.is_some(), now);
+            self.take_what_waits(now);
         }
     }
 
-    /// Waits for the next message, for room for one, or for the next deadline.
-    async fn next(&mut self, draining: Option<Instant>) -> Step {
-        let at = self.side.alarm().into_iter().chain(draining).min();
-        let Bridge { downstream, side, to_client, alarm } = self;
-        let ask = draining.is_none() && side.backlog() < BACKLOG;
-        tokio::select! {
-            biased;
-            permit = downstream.tx.reserve(), if !to_client.is_empty() => match (permit, to_client.pop_front()) {
-                (Ok(permit), Some(packet)) => { permit.send(packet); Step::Pumped }
-                _ => Step::ClientGone,
-            },
-            news = poll_fn(|cx| side.poll_news(to_client.len() < BACKLOG, cx)) => Step::Upstream(news),
-            event = downstream.rx.recv(), if ask => Step::Downstream(event),
-            () = poll_fn(|cx| alarm.poll(at, cx)) => Step::Alarm,
+    /// Ready with the next message, when there was room for one, or at the next deadline; with nothing when the client
+    /// takes no more messages.
+    fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<Option<Step>> {
+        if let Poll::Ready(sent) = self.poll_room(cx) {
+            return Poll::Ready(sent.then_some(Step::Pumped));
         }
+        if let Poll::Ready(news) = self.side.poll_news(self.to_client.len() < BACKLOG, cx) {
+            return Poll::Ready(Some(Step::Upstream(news)));
+        }
+        if self.hears_client()
+            && let Poll::Ready(event) = self.downstream.rx.poll_recv(cx)
+        {
+            return Poll::Ready(Some(Step::Downstream(event)));
+        }
+        self.alarm_at = self.side.alarm().into_iter().chain(self.draining).min();
+        self.alarm.poll(self.alarm_at, cx).map(|()| Some(Step::Alarm))
+    }
+
+    /// Ready when a message that waited was handed over; `false` if the client takes no more.
+    fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
+        if self.to_client.is_empty() {
+            return Poll::Pending;
+        }
+        let room = self.room.get_or_insert_with(|| Box::pin(self.downstream.tx.clone().reserve_owned()));
+        let room = ready!(room.as_mut().poll(cx));
+        self.room = None;
+        match (room, self.to_client.pop_front()) {
+            (Ok(permit), Some(packet)) => {
+                permit.send(packet);
+                Poll::Ready(true)
+            }
+            _ => Poll::Ready(false),
+        }
+    }
+
+    fn hears_client(&self) -> bool {
+        self.draining.is_none() && self.side.backlog() < BACKLOG
+    }
+
+    /// No more requests are taken; said twice, what is under way is not waited for.
+    fn stop(&mut self) {
+        let now = Instant::now();
+        self.draining = Some(match self.draining {
+            Some(_) => now,
+            None => {
+                tracing::info!(target: "bridge", "stopping: waiting for what is under way");
+                now + self.drain
+            }
+        });
     }
 
     /// Handles what else has come, so that a burst costs one wait, and not one for each message.
-    fn take_what_waits(&mut self, draining: bool, now: Instant) {
+    fn take_what_waits(&mut self, now: Instant) {
         for _ in 0..BURST {
             let news = if self.to_client.len() < BACKLOG { self.side.take() } else { None };
-            let full = draining || self.side.backlog() >= BACKLOG;
-            let said = if full { None } else { self.downstream.rx.try_recv().ok() };
+            let said = if self.hears_client() { self.downstream.rx.try_recv().ok() } else { None };
             if news.is_none() && said.is_none() {
                 return;
             }
@@ -171,14 +210,15 @@ impl Bridge {
         let Bridge { side, to_client, downstream, .. } = self;
         side.pump(now, |packet| to_client.push_back(packet));
         hand_over(to_client, &downstream.tx, |packet| packet);
+        self.open_shortcuts();
     }
 
     /// Gives the client its last messages. One that does not read them has had its time.
-    async fn finish(mut self: Box<Self>, end: End, why: &str, drain: Duration) -> (End, Upstreams) {
+    async fn finish(mut self: Box<Self>, end: End, why: &str) -> (End, Upstreams) {
         let now = Instant::now();
         self.side.abandon(why, now);
         self.pump(now);
-        let limit = if end == End::Done { drain.max(LAST_WORDS) } else { LAST_WORDS };
+        let limit = if end == End::Done { self.drain.max(LAST_WORDS) } else { LAST_WORDS };
         let Bridge { side, downstream, to_client, .. } = *self;
         let upstreams = side.into_upstreams();
         let last = async {

@@ -8,6 +8,7 @@ use mcpwire_proto::conversation::{Config, Conversation, Effect, Upstream};
 use mcpwire_proto::session::legacy::Phase;
 
 use super::upstreams::{News, Upstreams};
+use crate::channel::Shortcut;
 use crate::health::{Condition, Watch};
 use crate::link::Event;
 
@@ -125,6 +126,16 @@ impl Side {
     /// Whether something has come up that only a poll can see to.
     pub(crate) fn wants_to_be_polled(&self) -> bool {
         self.upstreams.want_to_be_polled()
+    }
+
+    /// Opens a shortcut, made by `make`, on every connection that has none yet.
+    pub(super) fn open_shortcuts(&mut self, make: impl Fn(Upstream) -> Shortcut<Event>) {
+        self.upstreams.open_shortcuts(make);
+    }
+
+    /// Whether a connection is there and has told nothing that was not heard yet.
+    pub(super) fn is_heard(&self, upstream: Upstream) -> bool {
+        self.upstreams.is_heard(upstream)
     }
 
     /// How many messages wait on the connection where most do.

@@ -11,7 +11,7 @@ use mcpwire_proto::conversation::{Known, Upstream};
 use tokio::sync::mpsc::error::SendError;
 use tokio::task::JoinHandle;
 
-use crate::channel::OwnedPermit;
+use crate::channel::{OwnedPermit, Shortcut};
 use crate::link::{Event, Link, hand_over};
 
 /// A link to the target; the handle, if there is one, completes when everything behind the link is gone.
@@ -73,12 +73,15 @@ struct Slot {
     link: Link,
     to_server: VecDeque<Packet>,
     /// Waits for room on the link. Kept, so that the wait keeps its place.
-    room: Option<Room>,
+    room: Option<Room<Packet>>,
     /// It was asked for news.
     polled: bool,
+    /// What it tells may be taken on the spot.
+    direct: bool,
 }
 
-type Room = Pin<Box<dyn Future<Output = Result<OwnedPermit<Packet>, SendError<()>>> + Send>>;
+/// Waits for room on a channel.
+pub(super) type Room<T> = Pin<Box<dyn Future<Output = Result<OwnedPermit<T>, SendError<()>>> + Send>>;
 
 impl fmt::Debug for Slot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -128,7 +131,7 @@ impl Upstreams {
     fn insert(&mut self, upstream: Upstream, (link, goodbye): Connection) {
         self.goodbyes.retain(|goodbye| !goodbye.is_finished());
         self.goodbyes.extend(goodbye);
-        self.slots.push(Slot { upstream, link, to_server: VecDeque::new(), room: None, polled: false });
+        self.slots.push(Slot { upstream, link, to_server: VecDeque::new(), room: None, polled: false, direct: false });
     }
 
     /// Ends a connection. What waits to be sent on it is of no use any more.
@@ -176,6 +179,19 @@ impl Upstreams {
     /// Whether there is a connection that was never polled, or one with a message for which nobody waits for room.
     pub(super) fn want_to_be_polled(&self) -> bool {
         self.slots.iter().any(|slot| !slot.polled || (slot.room.is_none() && !slot.to_server.is_empty()))
+    }
+
+    /// Opens a shortcut, made by `make`, on every connection that has none yet.
+    pub(super) fn open_shortcuts(&mut self, make: impl Fn(Upstream) -> Shortcut<Event>) {
+        for slot in self.slots.iter_mut().filter(|slot| !slot.direct) {
+            slot.link.rx.open_shortcut(make(slot.upstream));
+            slot.direct = true;
+        }
+    }
+
+    /// Whether a connection is there and has told nothing that was not heard yet.
+    pub(super) fn is_heard(&self, upstream: Upstream) -> bool {
+        self.slots.iter().find(|slot| slot.upstream == upstream).is_some_and(|slot| slot.link.rx.is_empty())
     }
 
     /// Ends all connections and waits until everything behind them is gone.

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
@@ -28,19 +28,10 @@ pub use self::room::{OwnedPermit, Permit, Reserve};
 const KEPT: usize = 64;
 
 /// Takes an item on the spot, in the sender's own turn, or gives it back; then it waits in the channel like any other.
-pub type Shortcut<T> = Box<dyn Fn(T) -> Option<T> + Send + Sync>;
+pub(crate) type Shortcut<T> = Box<dyn Fn(T) -> Option<T> + Send + Sync>;
 
 /// Makes a channel in which at most `depth` items wait.
 pub fn channel<T>(depth: usize) -> (Sender<T>, Receiver<T>) {
-    open(depth, None)
-}
-
-/// The same, with a way past it. Whoever takes items there must see to their order: none may be taken while others wait.
-pub fn channel_with<T>(depth: usize, shortcut: Shortcut<T>) -> (Sender<T>, Receiver<T>) {
-    open(depth, Some(shortcut))
-}
-
-fn open<T>(depth: usize, shortcut: Option<Shortcut<T>>) -> (Sender<T>, Receiver<T>) {
     let state = State {
         items: VecDeque::new(),
         room: Queue::new(depth),
@@ -50,7 +41,7 @@ fn open<T>(depth: usize, shortcut: Option<Shortcut<T>>) -> (Sender<T>, Receiver<
         closed: false,
         watchers: Watchers::default(),
     };
-    let shared = Arc::new(Shared { state: Mutex::new(state), depth, shortcut });
+    let shared = Arc::new(Shared { state: Mutex::new(state), depth, shortcut: OnceLock::new() });
     (Sender(Arc::clone(&shared)), Receiver(shared))
 }
 
@@ -63,7 +54,7 @@ pub struct Receiver<T>(Arc<Shared<T>>);
 struct Shared<T> {
     state: Mutex<State<T>>,
     depth: usize,
-    shortcut: Option<Shortcut<T>>,
+    shortcut: OnceLock<Shortcut<T>>,
 }
 
 struct State<T> {
@@ -88,7 +79,7 @@ impl<T> Shared<T> {
 
     /// Sends an item that has a place.
     fn put(&self, item: T) {
-        let left = match &self.shortcut {
+        let left = match self.shortcut.get() {
             Some(take) => take(item),
             None => Some(item),
         };
@@ -148,7 +139,7 @@ impl<T> Sender<T> {
         if !state.room.take() {
             return Err(TrySendError::Full(item));
         }
-        if self.0.shortcut.is_none() {
+        if !self.has_shortcut() {
             state.push(item);
         } else {
             drop(state);
@@ -188,6 +179,11 @@ impl<T> Sender<T> {
 
     pub fn is_closed(&self) -> bool {
         self.0.lock().closed
+    }
+
+    /// Whether the receiver's side takes items on the spot.
+    pub(crate) fn has_shortcut(&self) -> bool {
+        self.0.shortcut.get().is_some()
     }
 
     /// How many items may be sent at once now.
@@ -236,6 +232,12 @@ impl<T> Receiver<T> {
             None if state.senders == 0 => Err(TryRecvError::Disconnected),
             None => Err(TryRecvError::Empty),
         }
+    }
+
+    /// Opens a way past the channel, once for all. Whoever takes items there sees to their order: none may be taken while
+    /// others wait.
+    pub(crate) fn open_shortcut(&self, shortcut: Shortcut<T>) {
+        let _ = self.0.shortcut.set(shortcut);
     }
 
     /// Whether nothing waits.

@@ -41,7 +41,8 @@ pub(in super::super) fn open(options: Arc<Options>, manner: Manner, stage: watch
     let entrance = Entrance { session: Mutex::default(), commands, end: Notify::new(), version: version.clone() };
     let entrance = Arc::new(entrance);
     let weak = Arc::downgrade(&entrance);
-    let (link, port) = Link::pair_with(Box::new(move |packet| match weak.upgrade() {
+    let (link, port) = Link::pair();
+    port.rx.open_shortcut(Box::new(move |packet| match weak.upgrade() {
         Some(entrance) => entrance.pass(packet),
         None => Some(packet),
     }));

@@ -1,0 +1,155 @@
+//! Where a bridge is kept, so that more than its own task can reach it: a client that takes messages on the spot, as HTTP
+//! sessions do, is served in the turn of whoever brings a message. The task sees to what has to wait, and to time.
+
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use mcpwire_proto::conversation::Upstream;
+
+use super::{BACKLOG, Bridge, End, News, Outcome, Side, Upstreams};
+use crate::alarm::Alarm;
+use crate::channel::Shortcut;
+use crate::link::{Event, Link};
+use crate::rarely::Rarely;
+
+/// `None` when the bridge is over. Boxed: there may be thousands, and what each is made of lies in memory once.
+pub(super) struct Place(Mutex<Option<Box<Bridge>>>);
+
+impl Place {
+    pub(super) fn new(side: Side, downstream: Link, drain: Duration) -> Arc<Place> {
+        let place = Arc::new(Place(Mutex::default()));
+        let direct = downstream.tx.has_shortcut().then(|| Arc::downgrade(&place));
+        if let Some(place) = direct.clone() {
+            downstream.rx.open_shortcut(Box::new(move |event| match place.upgrade() {
+                Some(place) => {
+                    place.take(event, Bridge::takes_from_client, |side, event, now| side.on_client(event, now))
+                }
+                None => Some(event),
+            }));
+        }
+        let bridge = Bridge {
+            side,
+            downstream,
+            to_client: VecDeque::new(),
+            room: None,
+            alarm: Alarm::default(),
+            alarm_at: None,
+            drain,
+            draining: None,
+            task: None,
+            direct,
+        };
+        *place.lock() = Some(Box::new(bridge));
+        place
+    }
+
+    /// Carries messages until the client's side closes or `stop` completes, and then what is still under way.
+    pub(super) async fn run(self: Arc<Place>, stop: impl Future) -> (End, Upstreams) {
+        let outcome = self.outcome(stop).await;
+        let bridge = self.lock().take().expect("a bridge is ended by its own task alone");
+        match outcome {
+            Outcome::ClientGone => (End::ClientGone, bridge.side.into_upstreams()),
+            Outcome::Finish(end, why) => bridge.finish(end, why).await,
+        }
+    }
+
+    async fn outcome(&self, stop: impl Future) -> Outcome {
+        let Some(client) = self.lock().as_ref().map(|bridge| bridge.downstream.tx.clone()) else {
+            return Outcome::ClientGone;
+        };
+        let (client_gone, stop) = (pin!(client.closed()), pin!(stop));
+        let (mut client_gone, mut stop) = (Rarely::new(client_gone), Rarely::new(stop));
+        let mut stopped = false;
+        loop {
+            tokio::select! {
+                biased;
+                outcome = poll_fn(|cx| self.poll(cx)) => return outcome,
+                () = &mut client_gone => return Outcome::ClientGone,
+                _ = &mut stop, if !stopped => {
+                    stopped = true;
+                    self.lock().as_mut().into_iter().for_each(|bridge| bridge.stop());
+                }
+            }
+        }
+    }
+
+    fn poll(&self, cx: &mut Context<'_>) -> Poll<Outcome> {
+        self.lock().as_mut().map_or(Poll::Ready(Outcome::ClientGone), |bridge| bridge.poll(cx))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Box<Bridge>>> {
+        // What a panic may leave behind concerns this one bridge, which still has to come to its end.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Handles an event in its sender's turn. It is given back if others are to be handled before, if it is none of those
+    /// that come all the time, or if somebody is at work here.
+    fn take(
+        &self,
+        event: Event,
+        takes: impl FnOnce(&Bridge) -> bool,
+        handle: impl FnOnce(&mut Side, Event, Instant),
+    ) -> Option<Event> {
+        let mut bridge = match self.0.try_lock() {
+            Ok(bridge) => bridge,
+            Err(TryLockError::Poisoned(bridge)) => bridge.into_inner(),
+            Err(TryLockError::WouldBlock) => return Some(event),
+        };
+        match bridge.as_mut() {
+            Some(bridge) if matches!(event, Event::Packet(_)) && takes(bridge) => {
+                let now = Instant::now();
+                handle(&mut bridge.side, event, now);
+                bridge.pump(now);
+                bridge.nudge();
+                None
+            }
+            _ => Some(event),
+        }
+    }
+}
+
+impl Bridge {
+    fn takes_from_client(&self) -> bool {
+        self.hears_client() && self.downstream.rx.is_empty()
+    }
+
+    fn takes_from(&self, upstream: Upstream) -> bool {
+        self.to_client.len() < BACKLOG && self.side.is_heard(upstream)
+    }
+
+    /// Lets what the server tells be handled on the spot, too.
+    pub(super) fn open_shortcuts(&mut self) {
+        let Some(place) = &self.direct else { return };
+        self.side.open_shortcuts(|upstream| shortcut_from(upstream, place.clone()));
+    }
+
+    /// Wakes the bridge's task, if what was done elsewhere left something to do for it.
+    fn nudge(&self) {
+        let sooner = match (self.side.alarm(), self.alarm_at) {
+            (Some(at), Some(known)) => at < known,
+            (at, None) => at.is_some(),
+            (None, _) => false,
+        };
+        let waits = !self.to_client.is_empty() || self.side.wants_to_be_polled();
+        if (sooner || waits || self.draining.is_some() || self.side.is_over())
+            && let Some(task) = &self.task
+        {
+            task.wake_by_ref();
+        }
+    }
+}
+
+fn shortcut_from(upstream: Upstream, place: Weak<Place>) -> Shortcut<Event> {
+    Box::new(move |event| match place.upgrade() {
+        Some(place) => place.take(
+            event,
+            |bridge| bridge.takes_from(upstream),
+            |side, event, now| side.on_news(News::Came(upstream, Some(event)), now),
+        ),
+        None => Some(event),
+    })
+}
