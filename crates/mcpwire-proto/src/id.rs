@@ -45,6 +45,17 @@ impl From<&str> for Text {
     }
 }
 
+impl Text {
+    /// The same as the text, without the proof that it is one.
+    fn as_bytes(&self) -> &[u8] {
+        match self {
+            Text::Short { length, bytes } => &bytes[..usize::from(*length)],
+            Text::Long(text) => text.as_bytes(),
+            Text::Odd(odd) => odd.raw.as_bytes(),
+        }
+    }
+}
+
 impl Deref for Text {
     type Target = str;
 
@@ -81,16 +92,21 @@ impl Id {
         &self.0
     }
 
+    /// The same, as bytes, which costs less.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+
     /// An id for a request of our own. Bridges may stand in a row, and each has clients that make up ids, too: the tag,
     /// which is random for each of them, keeps theirs apart from ours.
     pub(crate) fn of_our_own(kind: &str, tag: u64, number: u64) -> Id {
         Id::from(format!("mcpwire-{:x}-{kind}{number}", tag & 0xff_ffff).as_str())
     }
 
-    fn key(&self) -> &str {
+    fn key(&self) -> &[u8] {
         match &self.0 {
-            Text::Odd(odd) => &odd.canonical,
-            text => text,
+            Text::Odd(odd) => odd.canonical.as_bytes(),
+            text => text.as_bytes(),
         }
     }
 }
@@ -116,7 +132,19 @@ impl From<&str> for Id {
 
 impl From<u64> for Id {
     fn from(number: u64) -> Id {
-        Id(Text::from(&*number.to_string()))
+        let mut bytes = [0; SHORT];
+        let mut digits = SHORT;
+        let mut rest = number;
+        loop {
+            digits -= 1;
+            bytes[digits] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        bytes.copy_within(digits.., 0);
+        Id(Text::Short { length: (SHORT - digits) as u8, bytes })
     }
 }
 

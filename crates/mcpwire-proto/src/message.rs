@@ -3,6 +3,7 @@
 mod beside;
 mod members;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -115,8 +116,9 @@ impl Message {
                 let whole = span_of(&raw, text);
                 let payload = payload.map(|p| p.start - whole.start..p.end - whole.start);
                 let id_span = id_span.map(|p| p.start - whole.start..p.end - whole.start);
+                let raw = if whole.len() == raw.len() { raw } else { raw.slice(whole) };
                 Ok(Message(Arc::new(Inner {
-                    raw: raw.slice(whole),
+                    raw,
                     kind,
                     id_span,
                     payload,
@@ -172,15 +174,15 @@ impl Message {
 
     /// The same message under another id; everything else stays byte for byte.
     pub fn with_id(&self, id: &Id) -> Message {
-        let raw = &self.0.raw;
-        let Some(span) = self.0.id_span.as_ref().filter(|span| raw[(*span).clone()] != *id.as_json().as_bytes()) else {
+        let (raw, written) = (&self.0.raw, id.as_bytes());
+        let Some(span) = self.0.id_span.as_ref().filter(|span| raw[(*span).clone()] != *written) else {
             return self.clone();
         };
-        let mut text = Vec::with_capacity(raw.len() - span.len() + id.as_json().len());
+        let mut text = Vec::with_capacity(raw.len() - span.len() + written.len());
         text.extend_from_slice(&raw[..span.start]);
-        text.extend_from_slice(id.as_json().as_bytes());
+        text.extend_from_slice(written);
         text.extend_from_slice(&raw[span.end..]);
-        let shift = |at: usize| if at >= span.end { at - span.end + span.start + id.as_json().len() } else { at };
+        let shift = |at: usize| if at >= span.end { at - span.end + span.start + written.len() } else { at };
         let kind = match self.kind() {
             Kind::Request { method, .. } => Kind::Request { id: id.clone(), method: method.clone() },
             Kind::Result { .. } => Kind::Result { id: id.clone() },
@@ -190,7 +192,7 @@ impl Message {
         Message(Arc::new(Inner {
             raw: text.into(),
             kind,
-            id_span: Some(span.start..span.start + id.as_json().len()),
+            id_span: Some(span.start..span.start + written.len()),
             payload: self.0.payload.clone().map(|p| shift(p.start)..shift(p.end)),
             members: self.0.members.moved(shift),
             beside: self.0.beside.clone(),
@@ -316,7 +318,7 @@ impl Wire<'_> {
         };
         match (self.method, self.result, self.error) {
             (Some(method), None, None) => {
-                let Ok(name) = serde_json::from_str::<std::borrow::Cow<'_, str>>(method.get()) else {
+                let Some(name) = text_of(method) else {
                     return shape(format!("expected a string as method, came {}", excerpt(method.get())));
                 };
                 let method = Method::from(&*name);
@@ -334,6 +336,15 @@ impl Wire<'_> {
             (None, None, None) => shape("expected one of method, result, error, came none".into()),
             _ => shape("expected one of method, result, error, came several".into()),
         }
+    }
+}
+
+/// The text of a JSON string. Most have no escape in them, and are what stands between the quotes.
+fn text_of(value: &RawValue) -> Option<Cow<'_, str>> {
+    let raw = value.get();
+    match raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+        Some(text) if !text.contains('\\') => Some(Cow::Borrowed(text)),
+        _ => serde_json::from_str(raw).ok().map(Cow::Owned),
     }
 }
 

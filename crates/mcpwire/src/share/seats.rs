@@ -1,6 +1,6 @@
 //! The links of many clients, read by one task: only those on which something may have come are looked at.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,11 +12,12 @@ use mcpwire_proto::session::share::Member;
 
 use crate::channel::Sender;
 use crate::link::{Event, Port};
+use crate::own_keys::OwnKeys;
 
 /// The ports of all clients.
 #[derive(Debug, Default)]
 pub(super) struct Seats {
-    seats: HashMap<Member, Seat>,
+    seats: OwnKeys<Member, Seat>,
     desk: Arc<Desk>,
     /// Whom to look at.
     turn: VecDeque<Member>,
@@ -138,6 +139,7 @@ impl Wake for Bell {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
     use std::thread;
     use std::time::Duration;
 

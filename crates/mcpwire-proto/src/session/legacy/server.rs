@@ -51,7 +51,7 @@ impl Session {
                 }
                 // The client gets its id back as it wrote it, however the server spells it.
                 let Packet { lane, message } = packet;
-                let verbatim = message.id().map(Id::as_json) == Some(id.as_json());
+                let verbatim = message.id().map(Id::as_bytes) == Some(id.as_bytes());
                 let message = if verbatim { message } else { message.with_id(&id) };
                 self.effects.push_back(Effect::ToClient(Packet { lane, message }));
                 match (opens, succeeded) {

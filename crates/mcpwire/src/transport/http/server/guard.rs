@@ -98,7 +98,7 @@ fn name_of(host: &str) -> Option<&str> {
 }
 
 fn is_loopback(name: &str) -> bool {
-    if name.eq_ignore_ascii_case("localhost") {
+    if name == "127.0.0.1" || name.eq_ignore_ascii_case("localhost") {
         return true;
     }
     let bare = name.strip_prefix('[').and_then(|n| n.strip_suffix(']')).unwrap_or(name);

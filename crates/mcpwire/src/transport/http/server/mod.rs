@@ -18,6 +18,7 @@ mod stream;
 mod table;
 #[cfg(test)]
 mod tests;
+mod timer;
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -26,7 +27,7 @@ use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -41,6 +42,7 @@ pub use options::Options;
 use patience::Patience;
 use stateless::Stateless;
 use table::Table;
+use timer::HeadTimer;
 
 /// The largest head of a request, in bytes.
 const LARGEST_HEAD: usize = 64 * 1024;
@@ -163,7 +165,7 @@ async fn connect_tls(stream: TcpStream, tls: Arc<rustls::ServerConfig>, front: A
 async fn serve_connection(stream: impl AsyncRead + AsyncWrite + Unpin, front: Arc<Front>) {
     let mut stage = front.stage.clone();
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(front.options.header_timeout).max_header_size(LARGEST_HEAD);
+    builder.timer(HeadTimer::default()).header_read_timeout(front.options.header_timeout).max_header_size(LARGEST_HEAD);
     let stream = Patience::new(stream, front.options.write_timeout);
     let service = service_fn(move |request| {
         let front = front.clone();

@@ -1,14 +1,20 @@
 //! POST: a body is read within its limits, parsed, and given to its session; `initialize` opens one.
 
+use std::future::poll_fn;
+use std::mem::replace;
+use std::pin::pin;
+use std::task::Poll;
+
 use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderValue};
 use http::request::Parts;
 use http::{Response, StatusCode};
 use http_body_util::BodyExt;
-use hyper::body::{Body as _, Incoming};
+use hyper::body::{Body as _, Frame, Incoming};
 use mcpwire_proto::message::split_batch;
 use mcpwire_proto::version::allows_batches;
 use mcpwire_proto::{Fault, Message, Rejected, method};
+use tokio::time::error::Elapsed;
 use tokio::time::{Duration, timeout};
 
 use super::answer::{Answer, Body, Refusal};
@@ -17,7 +23,7 @@ use super::router::{accepts, find_session, find_session_by, text_of};
 use super::session::{self, Handle, Manner, Post};
 use super::table::SessionId;
 use super::{Front, Stage, stateless};
-use crate::transport::http::{EVENT_STREAM, JSON, SESSION_ID};
+use crate::transport::http::{EVENT_STREAM, JSON, SESSION_ID_HEADER};
 
 /// The most messages taken in one batch.
 const LARGEST_BATCH: usize = 1000;
@@ -30,7 +36,7 @@ pub(super) async fn serve(front: &Front, head: &Parts, body: Incoming) -> Result
         let text = format!("expected Accept to name {JSON} and {EVENT_STREAM}");
         return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, &text));
     }
-    let session = text_of(head, SESSION_ID)?.map(|id| find_session_by(front, head, id));
+    let session = text_of(head, &SESSION_ID_HEADER)?.map(|id| find_session_by(front, head, id));
     let text = read(front, head, body).await?;
     if let Some(parts) = split_batch(&text) {
         if stateless::is_named(head) {
@@ -60,7 +66,7 @@ pub(super) async fn serve(front: &Front, head: &Parts, body: Incoming) -> Result
     if let Some(id) = id.filter(|_| opened)
         && let Ok(id) = HeaderValue::from_str(id.as_str())
     {
-        response.headers_mut().insert(SESSION_ID, id);
+        response.headers_mut().insert(&SESSION_ID_HEADER, id);
     }
     Ok(response)
 }
@@ -135,8 +141,11 @@ pub(super) async fn open_session(
 }
 
 fn is_json(head: &Parts) -> bool {
-    let value = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    value.split(';').next().is_some_and(|name| name.trim().eq_ignore_ascii_case(JSON))
+    let Some(value) = head.headers.get(CONTENT_TYPE) else { return false };
+    value.as_bytes() == JSON.as_bytes() || {
+        let name = value.to_str().ok().and_then(|value| value.split(';').next());
+        name.is_some_and(|name| name.trim().eq_ignore_ascii_case(JSON))
+    }
 }
 
 /// Reads a body within the limits on its size and on its pauses. One that comes in one piece is not copied.
@@ -157,7 +166,7 @@ pub(super) async fn read(front: &Front, head: &Parts, mut body: Incoming) -> Res
     let mut whole = Bytes::new();
     let mut pieces = BytesMut::new();
     loop {
-        let frame = match timeout(front.options.body_timeout, body.frame()).await {
+        let frame = match next_frame(&mut body, front.options.body_timeout).await {
             Ok(None) => break,
             Ok(Some(Ok(frame))) => frame,
             Ok(Some(Err(_))) => return Err(Refusal::new(StatusCode::BAD_REQUEST, "the body is not whole")),
@@ -183,6 +192,25 @@ pub(super) async fn read(front: &Front, head: &Parts, mut body: Incoming) -> Res
         }
     }
     Ok(if pieces.is_empty() { whole } else { pieces.freeze() })
+}
+
+/// The next part of a body, if it comes in time.
+async fn next_frame(body: &mut Incoming, limit: Duration) -> Result<Option<hyper::Result<Frame<Bytes>>>, Elapsed> {
+    let mut frame = pin!(body.frame());
+    let mut asked = false;
+    let come = poll_fn(|cx| match frame.as_mut().poll(cx) {
+        // hyper reads a body only when it was asked for, and then mostly has it at once: to see that takes another look,
+        // which it wants anyway, and no timer.
+        Poll::Pending if !replace(&mut asked, true) => {
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        }
+        come => Poll::Ready(come),
+    });
+    match come.await {
+        Poll::Ready(frame) => Ok(frame),
+        Poll::Pending => timeout(limit, frame).await,
+    }
 }
 
 async fn discard(mut body: Incoming) {

@@ -13,7 +13,7 @@ use super::exchange::Accepts;
 use super::session::Handle;
 use super::{Front, answer, cors, guard, legacy, post, stateless};
 use crate::health::{Board, Overall};
-use crate::transport::http::{EVENT_STREAM, JSON, LAST_EVENT_ID, PROTOCOL_VERSION, SESSION_ID};
+use crate::transport::http::{EVENT_STREAM, JSON, LAST_EVENT_ID_HEADER, PROTOCOL_VERSION_HEADER, SESSION_ID_HEADER};
 
 /// What the official SDKs send, to be known at a glance.
 const USUAL_ACCEPT: &str = "application/json, text/event-stream";
@@ -44,7 +44,7 @@ async fn serve(front: &Front, head: &Parts, body: Incoming) -> Result<Response<B
         path if path == front.options.path => match head.method {
             Method::POST => post::serve(front, head, body).await,
             // 2026-07-28 has no other method (Streamable HTTP, Compatibility).
-            _ if stateless::is_named(head) && !head.headers.contains_key(SESSION_ID) => not_allowed("POST"),
+            _ if stateless::is_named(head) && !head.headers.contains_key(&SESSION_ID_HEADER) => not_allowed("POST"),
             Method::GET => listen(front, head).await,
             Method::DELETE => end(front, head),
             _ => not_allowed("POST, GET, DELETE"),
@@ -89,7 +89,7 @@ async fn listen(front: &Front, head: &Parts) -> Result<Response<Body>, Refusal> 
         return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, &text));
     }
     let session = find_session(front, head)?;
-    let after = match text_of(head, LAST_EVENT_ID)? {
+    let after = match text_of(head, &LAST_EVENT_ID_HEADER)? {
         None | Some("") => None,
         Some(id) => Some(id.parse().map_err(|_| {
             Refusal::new(StatusCode::BAD_REQUEST, "expected Last-Event-ID to be the id of an event of this session")
@@ -100,7 +100,7 @@ async fn listen(front: &Front, head: &Parts) -> Result<Response<Body>, Refusal> 
 
 fn end(front: &Front, head: &Parts) -> Result<Response<Body>, Refusal> {
     let session = find_session(front, head)?;
-    if let Some(id) = text_of(head, SESSION_ID)? {
+    if let Some(id) = text_of(head, &SESSION_ID_HEADER)? {
         front.table.remove(id);
     }
     session.end();
@@ -109,7 +109,7 @@ fn end(front: &Front, head: &Parts) -> Result<Response<Body>, Refusal> {
 
 /// The session that a request names, if the version it names fits.
 pub(super) fn find_session(front: &Front, head: &Parts) -> Result<Handle, Refusal> {
-    let Some(id) = text_of(head, SESSION_ID)? else {
+    let Some(id) = text_of(head, &SESSION_ID_HEADER)? else {
         let text = "expected the header Mcp-Session-Id with the session that initialize opened";
         return Err(Refusal::new(StatusCode::BAD_REQUEST, text));
     };
@@ -118,7 +118,7 @@ pub(super) fn find_session(front: &Front, head: &Parts) -> Result<Handle, Refusa
 
 pub(super) fn find_session_by(front: &Front, head: &Parts, id: &str) -> Result<Handle, Refusal> {
     let session = front.table.find(id).ok_or_else(Refusal::session_not_found)?;
-    match text_of(head, PROTOCOL_VERSION)? {
+    match text_of(head, &PROTOCOL_VERSION_HEADER)? {
         Some(version) if !SESSION_ERA.contains(&version) && session.version() != Some(version) => {
             let text = format!("unsupported MCP-Protocol-Version; supported here: {}", SESSION_ERA.join(", "));
             Err(Refusal::new(StatusCode::BAD_REQUEST, &text))
@@ -144,12 +144,12 @@ pub(super) fn accepts(head: &Parts) -> Accepts {
 }
 
 /// The text of a header that may be there once.
-pub(super) fn text_of<'a>(head: &'a Parts, name: &'static str) -> Result<Option<&'a str>, Refusal> {
+pub(super) fn text_of<'a>(head: &'a Parts, name: &HeaderName) -> Result<Option<&'a str>, Refusal> {
     let refuse = || {
         let text = format!("expected at most one header {name}, in ASCII");
         Refusal::new(StatusCode::BAD_REQUEST, &text)
     };
-    let mut values = head.headers.get_all(HeaderName::from_static(name)).iter();
+    let mut values = head.headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (None, _) => Ok(None),
         (Some(value), None) => value.to_str().map(Some).map_err(|_| refuse()),

@@ -1,5 +1,7 @@
 //! What the client sends: messages for the server, and requests to listen.
 
+use std::collections::hash_map::Entry;
+
 use http::StatusCode;
 use mcpwire_proto::{Fault, Id, Kind, Message, code, meta, method};
 use tokio::sync::oneshot;
@@ -23,12 +25,11 @@ impl Session {
         let mut cancelled = Vec::new();
         for message in post.messages {
             if let Kind::Request { id, .. } = message.kind() {
-                if let Some((status, fault)) = self.refuses(id) {
+                if let Err((status, fault)) = self.enter(id, stream) {
                     answers.push(fault.to_message(Some(id)).as_bytes().clone());
                     refused = Some(Refusal::fault(status, Some(id), &fault));
                     continue;
                 }
-                self.owed.insert(id.clone(), stream);
                 owed += 1;
             } else if message.is(method::CANCELLED) {
                 cancelled.extend(meta::cancelled_request(&message));
@@ -61,17 +62,24 @@ impl Session {
         self.streams - 1
     }
 
-    /// Why a request under this id is not taken, if it is not.
-    fn refuses(&self, id: &Id) -> Option<(StatusCode, Fault)> {
-        if self.owed.contains_key(id) {
-            let fault = Fault::Shape(format!("expected a new request id, came {id}, which is still in use"));
-            return Some((StatusCode::BAD_REQUEST, fault));
-        }
+    /// Takes a request in that is to be answered on that stream, or says why not.
+    fn enter(&mut self, id: &Id, stream: u64) -> Result<(), (StatusCode, Fault)> {
         let limit = self.options.max_in_flight;
-        (self.owed.len() >= limit).then(|| {
-            let text = format!("too many requests wait for an answer in this session: the limit is {limit}");
-            (StatusCode::TOO_MANY_REQUESTS, Fault::Upstream(text))
-        })
+        let full = self.owed.len() >= limit;
+        match self.owed.entry(id.clone()) {
+            Entry::Occupied(_) => {
+                let fault = Fault::Shape(format!("expected a new request id, came {id}, which is still in use"));
+                Err((StatusCode::BAD_REQUEST, fault))
+            }
+            Entry::Vacant(_) if full => {
+                let text = format!("too many requests wait for an answer in this session: the limit is {limit}");
+                Err((StatusCode::TOO_MANY_REQUESTS, Fault::Upstream(text)))
+            }
+            Entry::Vacant(place) => {
+                place.insert(stream);
+                Ok(())
+            }
+        }
     }
 
     /// A cancelled request gets no answer from the server (2025-11-25, Cancellation), but the POST that brought it must

@@ -27,6 +27,7 @@ use super::log::{EventId, EventLog, MAIN};
 use super::options::Options;
 use crate::channel::{OwnedPermit, Receiver};
 use crate::link::{Event, Port};
+use crate::own_keys::OwnKeys;
 use crate::rarely::Rarely;
 
 /// The stream of the request that opens the session.
@@ -82,7 +83,7 @@ struct Session {
     room: Option<Room>,
     /// The requests that are owed an answer, each with the stream it goes to.
     owed: HashMap<Id, u64>,
-    exchanges: HashMap<u64, Exchange>,
+    exchanges: OwnKeys<u64, Exchange>,
     main: Feed,
     log: EventLog,
     /// The number of the next stream.
@@ -122,7 +123,7 @@ impl Session {
             outbox: VecDeque::new(),
             room: None,
             owed: HashMap::new(),
-            exchanges: HashMap::new(),
+            exchanges: OwnKeys::default(),
             main: Feed::new(MAIN),
             streams: FIRST,
             seen: Instant::now(),
