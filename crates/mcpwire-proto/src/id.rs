@@ -87,10 +87,18 @@ impl Id {
         Id::from(format!("mcpwire-{:x}-{kind}{number}", tag & 0xff_ffff).as_str())
     }
 
-    fn key(&self) -> &str {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
         match &self.0 {
-            Text::Odd(odd) => &odd.canonical,
-            text => text,
+            Text::Short { length, bytes } => &bytes[..usize::from(*length)],
+            Text::Long(text) => text.as_bytes(),
+            Text::Odd(odd) => odd.raw.as_bytes(),
+        }
+    }
+
+    fn key(&self) -> &[u8] {
+        match &self.0 {
+            Text::Odd(odd) => odd.canonical.as_bytes(),
+            _ => self.as_bytes(),
         }
     }
 }
