@@ -1,9 +1,12 @@
 //! Request ids, kept exactly as their owner wrote them.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
+
+use foldhash::quality::RandomState;
 
 /// A JSON-RPC request id: a string or a number.
 ///
@@ -12,6 +15,10 @@ use std::sync::Arc;
 /// never equal to a number.
 #[derive(Clone)]
 pub struct Id(Text);
+
+/// Something by request ids. The ids are others' to choose, so the hash is seeded at random; there are only so many requests
+/// at once, so it need not withstand more than that.
+pub type IdMap<T> = HashMap<Id, T, RandomState>;
 
 /// Almost every id is short: it is kept in place and costs no allocation.
 #[derive(Clone)]

@@ -217,8 +217,9 @@ impl Message {
     pub(crate) fn rewritten(&self, id: &Id, parts: &[(&str, &str)]) -> Message {
         let Some(id_span) = self.0.id_span.clone() else { return self.clone() };
         let raw = &self.0.raw;
-        let mut edits: Vec<(Range<usize>, &str)> = parts.iter().map(|(part, by)| (span_of(raw, part), *by)).collect();
+        let mut edits: Vec<(Range<usize>, &str)> = Vec::with_capacity(parts.len() + 1);
         edits.push((id_span.clone(), id.as_json()));
+        edits.extend(parts.iter().map(|(part, by)| (span_of(raw, part), *by)));
         edits.sort_unstable_by_key(|(span, _)| span.start);
         let mut text = String::with_capacity(raw.len() + edits.iter().map(|(_, by)| by.len()).sum::<usize>());
         let mut done = 0;

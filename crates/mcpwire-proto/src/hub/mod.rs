@@ -41,7 +41,7 @@ use self::listens::Listen;
 use self::merged::Merged;
 use self::upstream::Upstream;
 use crate::pending::Pending;
-use crate::{Fault, Id, Lane, Message, Packet, method};
+use crate::{Fault, Id, IdMap, Lane, Message, Packet, method};
 
 /// Names a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -121,7 +121,7 @@ impl Gates {
 /// What one client has asked for.
 #[derive(Debug, Default)]
 struct Guest {
-    under_way: HashMap<Id, Place>,
+    under_way: IdMap<Place>,
 }
 
 /// Where a client's request is.

@@ -93,8 +93,8 @@ impl Bridge {
         let (mut client_gone, mut stop) = (Rarely::new(client_gone), Rarely::new(stop));
         let mut stopped = false;
         let mut draining: Option<Instant> = None;
+        let mut now = Instant::now();
         loop {
-            let now = Instant::now();
             self.pump(now);
             if self.side.is_over() {
                 return self.finish(End::CutShort, "the connection to the server ended", drain).await;
@@ -113,7 +113,7 @@ impl Bridge {
                 () = &mut client_gone => return (End::ClientGone, self.side.into_upstreams()),
                 _ = &mut stop, if !stopped => { stopped = true; Step::Stop }
             };
-            let now = Instant::now();
+            now = Instant::now();
             match step {
                 Step::Pumped => {}
                 Step::Downstream(Some(event)) => self.side.on_client(event, now),
