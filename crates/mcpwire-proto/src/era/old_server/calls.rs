@@ -107,8 +107,9 @@ impl OldServer {
         let Packet { lane, message } = packet;
         match message.kind() {
             Kind::Result { id } | Kind::Error { id: Some(id) } => {
+                let id = id.clone();
                 if !self.opens(upstream, &message, now) {
-                    self.answered(upstream, &id.clone(), &message, now);
+                    self.answered(upstream, &id, message, now);
                 }
             }
             Kind::Request { id, method } => self.asked(upstream, &lane, &id.clone(), &method.clone(), &message, now),
@@ -128,25 +129,29 @@ impl OldServer {
         }
     }
 
-    fn answered(&mut self, upstream: Upstream, server_id: &Id, answer: &Message, now: Instant) {
+    fn answered(&mut self, upstream: Upstream, server_id: &Id, answer: Message, now: Instant) {
         let Some(seat) = self.seat(upstream) else { return };
         match seat.under_way.remove(server_id) {
             Some(Whose::Call(id)) => {
                 let Some(call) = self.calls.remove(&id) else { return };
-                if self.wants_urls_opened(&id, &call, answer, now) {
+                if self.wants_urls_opened(&id, &call, &answer, now) {
                     return;
                 }
-                let answer = match answer.kind() {
-                    Kind::Result { .. } if call.plain => answer.with_id(&id).into_plain(),
-                    _ => self.in_new_words(upstream, answer, &call.method).with_id(&id),
+                let told = match answer.kind() {
+                    Kind::Result { .. } if call.plain => {
+                        let renamed = answer.with_id(&id);
+                        drop(answer);
+                        renamed.into_plain()
+                    }
+                    _ => self.in_new_words(upstream, &answer, &call.method).with_id(&id),
                 };
-                self.tell(&id, answer);
+                self.tell(&id, told);
             }
             Some(Whose::Parked(number)) => {
                 // It did not wait for the input after all; the retry will have it.
                 let method = self.parked.get(&number).map(|parked| parked.call.method.clone());
-                let answer = method.map(|method| self.in_new_words(upstream, answer, &method));
-                self.parked.get_mut(&number).into_iter().for_each(|parked| parked.answer = answer.clone());
+                let told = method.map(|method| self.in_new_words(upstream, &answer, &method));
+                self.parked.get_mut(&number).into_iter().for_each(|parked| parked.answer = told.clone());
             }
             Some(Whose::Subscribe { uri }) => {
                 let granted = matches!(answer.kind(), Kind::Result { .. });
