@@ -28,7 +28,7 @@ mod route;
 mod tests;
 mod upstream;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -140,7 +140,7 @@ pub struct Hub {
     config: Config,
     /// In the order in which they are offered.
     upstreams: Vec<Upstream>,
-    clients: HashMap<Client, Guest>,
+    clients: BTreeMap<Client, Guest>,
     owed: Pending<Owed>,
     waiting: VecDeque<(Client, Message)>,
     listens: BTreeMap<(Client, u64), Listen>,
@@ -163,7 +163,7 @@ impl Hub {
             gates: Gates::new(&config, now + config.greet),
             config,
             upstreams: Vec::new(),
-            clients: HashMap::new(),
+            clients: BTreeMap::new(),
             owed: Pending::default(),
             waiting: VecDeque::new(),
             listens: BTreeMap::new(),
