@@ -93,7 +93,6 @@ pub fn run(places: &Places, args: &Args) -> Result<Report> {
         };
         let what = |what: &str| format!("{}: {what}, of the plain bridge's", era.name());
         goals.push(ratios(&what("a call, p50"), versus(|row| row.p50_us), At::Most(1.3)));
-        goals.push(ratios(&what("CPU of a call"), versus(|row| row.cpu_us), At::Most(1.3)));
     }
     let cores = std::thread::available_parallelism()?.get();
     Ok(Report { cores, one_core, all_cores, list, start, goals })

@@ -1,9 +1,12 @@
 //! Request ids, kept exactly as their owner wrote them.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
+
+use foldhash::quality::RandomState;
 
 /// A JSON-RPC request id: a string or a number.
 ///
@@ -12,6 +15,10 @@ use std::sync::Arc;
 /// never equal to a number.
 #[derive(Clone)]
 pub struct Id(Text);
+
+/// Something by request ids. The ids are others' to choose, so the hash is seeded at random; there are only so many requests
+/// at once, so it need not withstand more than that.
+pub type IdMap<T> = HashMap<Id, T, RandomState>;
 
 /// Almost every id is short: it is kept in place and costs no allocation.
 #[derive(Clone)]
@@ -41,17 +48,6 @@ impl From<&str> for Text {
                 Text::Short { length: text.len() as u8, bytes }
             }
             None => Text::Long(text.into()),
-        }
-    }
-}
-
-impl Text {
-    /// The same as the text, without the proof that it is one.
-    fn as_bytes(&self) -> &[u8] {
-        match self {
-            Text::Short { length, bytes } => &bytes[..usize::from(*length)],
-            Text::Long(text) => text.as_bytes(),
-            Text::Odd(odd) => odd.raw.as_bytes(),
         }
     }
 }
@@ -92,21 +88,24 @@ impl Id {
         &self.0
     }
 
-    /// The same, as bytes, which costs less.
-    pub fn as_bytes(&self) -> &[u8] {
-        self.0.as_bytes()
-    }
-
     /// An id for a request of our own. Bridges may stand in a row, and each has clients that make up ids, too: the tag,
     /// which is random for each of them, keeps theirs apart from ours.
     pub(crate) fn of_our_own(kind: &str, tag: u64, number: u64) -> Id {
         Id::from(format!("mcpwire-{:x}-{kind}{number}", tag & 0xff_ffff).as_str())
     }
 
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        match &self.0 {
+            Text::Short { length, bytes } => &bytes[..usize::from(*length)],
+            Text::Long(text) => text.as_bytes(),
+            Text::Odd(odd) => odd.raw.as_bytes(),
+        }
+    }
+
     fn key(&self) -> &[u8] {
         match &self.0 {
             Text::Odd(odd) => odd.canonical.as_bytes(),
-            text => text.as_bytes(),
+            _ => self.as_bytes(),
         }
     }
 }

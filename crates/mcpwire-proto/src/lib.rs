@@ -24,7 +24,7 @@ pub mod version;
 
 pub use error::{Fault, code};
 pub use failure::Failure;
-pub use id::Id;
+pub use id::{Id, IdMap};
 pub use message::{Kind, Message, Rejected};
 pub use object::Object;
 pub use packet::{Lane, Packet};

@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use bytestring::ByteString;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -29,7 +30,7 @@ pub struct Message(Arc<Inner>);
 
 #[derive(Clone)]
 struct Inner {
-    raw: Bytes,
+    raw: ByteString,
     kind: Kind,
     /// Where the id's own text lies in `raw`, if there is one.
     id_span: Option<Range<usize>>,
@@ -90,12 +91,12 @@ pub struct Rejected {
 impl Message {
     /// Reads one message. Text that spans several lines is brought to one.
     pub fn parse(text: Bytes) -> Result<Message, Rejected> {
-        let raw = json::one_line(text);
         let reject = |id: Option<Id>, fault| Err(Rejected { id, fault });
-        let text = match std::str::from_utf8(&raw) {
-            Ok(text) => text.trim_ascii(),
+        let raw = match ByteString::try_from(json::one_line(text)) {
+            Ok(raw) => raw,
             Err(e) => return reject(None, Fault::Syntax(format!("invalid UTF-8 at byte {}", e.valid_up_to()))),
         };
+        let text = raw.trim_ascii();
         if let Some(fault) = not_an_object(text) {
             return reject(None, fault);
         }
@@ -106,19 +107,16 @@ impl Message {
         };
         match wire.classify() {
             Ok(kind) => {
-                let span = |part: Option<&RawValue>| part.map(|part| span_of(&raw, part.get()));
+                let span = |part: Option<&RawValue>| part.map(|part| span_of(text, part.get()));
                 let id_span = span(wire.id);
                 let payload = span(match kind {
                     Kind::Request { .. } | Kind::Notification { .. } => wire.params,
                     Kind::Result { .. } => wire.result,
                     Kind::Error { .. } => wire.error,
                 });
-                let whole = span_of(&raw, text);
-                let payload = payload.map(|p| p.start - whole.start..p.end - whole.start);
-                let id_span = id_span.map(|p| p.start - whole.start..p.end - whole.start);
-                let raw = if whole.len() == raw.len() { raw } else { raw.slice(whole) };
+                let trimmed = (text.len() < raw.len()).then(|| raw.slice_ref(text));
                 Ok(Message(Arc::new(Inner {
-                    raw,
+                    raw: trimmed.unwrap_or(raw),
                     kind,
                     id_span,
                     payload,
@@ -174,15 +172,16 @@ impl Message {
 
     /// The same message under another id; everything else stays byte for byte.
     pub fn with_id(&self, id: &Id) -> Message {
-        let (raw, written) = (&self.0.raw, id.as_bytes());
-        let Some(span) = self.0.id_span.as_ref().filter(|span| raw[(*span).clone()] != *written) else {
+        let raw = &self.0.raw;
+        let Some(span) = self.0.id_span.clone().filter(|span| raw.as_bytes()[span.clone()] != *id.as_bytes()) else {
             return self.clone();
         };
-        let mut text = Vec::with_capacity(raw.len() - span.len() + written.len());
-        text.extend_from_slice(&raw[..span.start]);
-        text.extend_from_slice(written);
-        text.extend_from_slice(&raw[span.end..]);
-        let shift = |at: usize| if at >= span.end { at - span.end + span.start + written.len() } else { at };
+        let length = id.as_bytes().len();
+        let mut text = String::with_capacity(raw.len() - span.len() + length);
+        text.push_str(&raw[..span.start]);
+        text.push_str(id.as_json());
+        text.push_str(&raw[span.end..]);
+        let shift = |at: usize| if at >= span.end { at - span.end + span.start + length } else { at };
         let kind = match self.kind() {
             Kind::Request { method, .. } => Kind::Request { id: id.clone(), method: method.clone() },
             Kind::Result { .. } => Kind::Result { id: id.clone() },
@@ -192,7 +191,7 @@ impl Message {
         Message(Arc::new(Inner {
             raw: text.into(),
             kind,
-            id_span: Some(span.start..span.start + written.len()),
+            id_span: Some(span.start..span.start + length),
             payload: self.0.payload.clone().map(|p| shift(p.start)..shift(p.end)),
             members: self.0.members.moved(shift),
             beside: self.0.beside.clone(),
@@ -201,17 +200,17 @@ impl Message {
 
     /// The same message in memory of its own. One that is kept for long must not keep the whole chunk it was read in.
     pub(crate) fn detached(&self) -> Message {
-        Message(Arc::new(Inner { raw: Bytes::copy_from_slice(&self.0.raw), ..(*self.0).clone() }))
+        Message(Arc::new(Inner { raw: ByteString::from(&*self.0.raw), ..(*self.0).clone() }))
     }
 
     /// The same message with a part of its payload, which must be borrowed from it, replaced by other JSON text.
     pub(crate) fn replace(&self, part: &str, by: &str) -> Message {
         let raw = &self.0.raw;
         let span = span_of(raw, part);
-        let mut text = Vec::with_capacity(raw.len() + by.len());
-        text.extend_from_slice(&raw[..span.start]);
-        text.extend_from_slice(by.as_bytes());
-        text.extend_from_slice(&raw[span.end..]);
+        let mut text = String::with_capacity(raw.len() + by.len());
+        text.push_str(&raw[..span.start]);
+        text.push_str(by);
+        text.push_str(&raw[span.end..]);
         Message::parse(text.into()).map_or_else(|_| self.clone(), |message| message.beside_as(self))
     }
 
@@ -220,17 +219,18 @@ impl Message {
     pub(crate) fn rewritten(&self, id: &Id, parts: &[(&str, &str)]) -> Message {
         let Some(id_span) = self.0.id_span.clone() else { return self.clone() };
         let raw = &self.0.raw;
-        let mut edits: Vec<(Range<usize>, &str)> = parts.iter().map(|(part, by)| (span_of(raw, part), *by)).collect();
+        let mut edits: Vec<(Range<usize>, &str)> = Vec::with_capacity(parts.len() + 1);
         edits.push((id_span.clone(), id.as_json()));
+        edits.extend(parts.iter().map(|(part, by)| (span_of(raw, part), *by)));
         edits.sort_unstable_by_key(|(span, _)| span.start);
-        let mut text = Vec::with_capacity(raw.len() + edits.iter().map(|(_, by)| by.len()).sum::<usize>());
+        let mut text = String::with_capacity(raw.len() + edits.iter().map(|(_, by)| by.len()).sum::<usize>());
         let mut done = 0;
         for (span, by) in &edits {
-            text.extend_from_slice(&raw[done..span.start]);
-            text.extend_from_slice(by.as_bytes());
+            text.push_str(&raw[done..span.start]);
+            text.push_str(by);
             done = span.end;
         }
-        text.extend_from_slice(&raw[done..]);
+        text.push_str(&raw[done..]);
         let shift = |at: usize| {
             let before = edits.iter().filter(|(span, _)| span.end <= at);
             before.fold(at, |at, (span, by)| at + by.len() - span.len())
@@ -241,19 +241,19 @@ impl Message {
             Kind::Request { method, .. } => Kind::Request { id: id.clone(), method: method.clone() },
             kind => kind.clone(),
         };
-        let id_span = Some(id_start..id_start + id.as_json().len());
+        let id_span = Some(id_start..id_start + id.as_bytes().len());
         let (members, beside) = (Found::default(), self.0.beside.clone());
         Message(Arc::new(Inner { raw: text.into(), kind, id_span, payload, members, beside }))
     }
 
     /// The whole message, on one line, without its line break.
     pub fn as_bytes(&self) -> &Bytes {
-        &self.0.raw
+        self.0.raw.as_bytes()
     }
 
     /// The same, without a copy or a count if this is the only clone.
     pub fn into_bytes(self) -> Bytes {
-        Arc::try_unwrap(self.0).map_or_else(|shared| shared.raw.clone(), |inner| inner.raw)
+        Arc::try_unwrap(self.0).map_or_else(|shared| shared.raw.as_bytes().clone(), |inner| inner.raw.into_bytes())
     }
 
     pub fn kind(&self) -> &Kind {
@@ -290,9 +290,7 @@ impl Message {
 
     /// The text of `params`, `result` or `error`, whichever this kind of message carries.
     pub fn payload(&self) -> Option<&str> {
-        let span = self.0.payload.clone()?;
-        // The whole text was checked when the message was parsed.
-        std::str::from_utf8(&self.0.raw[span]).ok()
+        self.0.raw.get(self.0.payload.clone()?)
     }
 
     /// Reads parts of the payload into a type of the caller's; `None` if it does not fit.
@@ -390,8 +388,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Parts<'a> {
 }
 
 /// Where a part that was borrowed from `whole` lies in it.
-fn span_of(whole: &[u8], part: &str) -> Range<usize> {
-    let start = part.as_ptr() as usize - whole.as_ptr() as usize;
+fn span_of(whole: impl AsRef<[u8]>, part: &str) -> Range<usize> {
+    let start = part.as_ptr() as usize - whole.as_ref().as_ptr() as usize;
     start..start + part.len()
 }
 

@@ -3,19 +3,19 @@
 //! The rule: a request is in the table from the moment it is taken until its answer is given, and taking it out is
 //! what gives the right to answer. So there is exactly one answer, whatever dies and whoever answers late.
 
-use std::collections::hash_map::{Entry, HashMap};
+use std::collections::hash_map::Entry;
 
-use crate::Id;
+use crate::{Id, IdMap};
 
 /// Requests by id, each with what is remembered of it.
 #[derive(Debug)]
 pub struct Pending<T> {
-    owed: HashMap<Id, T>,
+    owed: IdMap<T>,
 }
 
 impl<T> Default for Pending<T> {
     fn default() -> Self {
-        Pending { owed: HashMap::new() }
+        Pending { owed: IdMap::default() }
     }
 }
 

@@ -16,7 +16,6 @@ pub mod folder;
 pub mod health;
 pub mod hub;
 pub mod link;
-mod own_keys;
 mod rarely;
 pub mod reference;
 #[cfg(test)]

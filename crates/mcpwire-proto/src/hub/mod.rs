@@ -28,7 +28,7 @@ mod route;
 mod tests;
 mod upstream;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -41,7 +41,7 @@ use self::listens::Listen;
 use self::merged::Merged;
 use self::upstream::Upstream;
 use crate::pending::Pending;
-use crate::{Fault, Id, Lane, Message, Packet, method};
+use crate::{Fault, Id, IdMap, Lane, Message, Packet, method};
 
 /// Names a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -121,7 +121,7 @@ impl Gates {
 /// What one client has asked for.
 #[derive(Debug, Default)]
 struct Guest {
-    under_way: HashMap<Id, Place>,
+    under_way: IdMap<Place>,
 }
 
 /// Where a client's request is.
@@ -140,7 +140,7 @@ pub struct Hub {
     config: Config,
     /// In the order in which they are offered.
     upstreams: Vec<Upstream>,
-    clients: HashMap<Client, Guest>,
+    clients: BTreeMap<Client, Guest>,
     owed: Pending<Owed>,
     waiting: VecDeque<(Client, Message)>,
     listens: BTreeMap<(Client, u64), Listen>,
@@ -163,7 +163,7 @@ impl Hub {
             gates: Gates::new(&config, now + config.greet),
             config,
             upstreams: Vec::new(),
-            clients: HashMap::new(),
+            clients: BTreeMap::new(),
             owed: Pending::default(),
             waiting: VecDeque::new(),
             listens: BTreeMap::new(),

@@ -196,8 +196,8 @@ impl Hub {
         }
         let request = message.rewritten(&ours, &parts);
         let call = Call { client, id: id.clone(), token, server, wants_logs: params.meta.wants_logs(), turn };
-        if let Some(guest) = self.clients.get_mut(&client) {
-            guest.under_way.insert(id.clone(), Place::Server(ours.clone()));
+        if let Some(place) = self.clients.get_mut(&client).and_then(|guest| guest.under_way.get_mut(id)) {
+            *place = Place::Server(ours.clone());
         }
         let _ = self.owed.open(ours, Owed::Call(Box::new(call)));
         self.effects.push_back(Effect::ToServer(server, request));

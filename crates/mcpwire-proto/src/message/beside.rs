@@ -68,3 +68,51 @@ impl Message {
         self
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::identity::Identity;
+    use crate::{Id, Object, meta};
+
+    fn signed() -> Message {
+        let text =
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"progressToken":7},"name":"n"}}"#;
+        let capabilities = Object::parse(r#"{"roots":{}}"#).unwrap();
+        let identity = Arc::new(Identity::new("2026-07-28", Some(r#"{"name":"c"}"#), &capabilities));
+        let message = Message::parse(text.to_owned().into()).unwrap();
+        message.signed_beside(Sender { identity, log_level: Some("info") })
+    }
+
+    #[test]
+    fn what_stands_beside_is_read_as_if_it_were_inside() {
+        let beside = signed();
+        let inside = beside.clone().written_down();
+        assert!(inside.sender().is_none());
+        for message in [&beside, &inside] {
+            let declared = meta::declared(message).unwrap();
+            assert_eq!(declared.version.as_deref(), Some("2026-07-28"));
+            assert_eq!(declared.client_info.map(|info| info.get()), Some(r#"{"name":"c"}"#));
+            assert_eq!(declared.capabilities.map(|told| told.get()), Some(r#"{"roots":{}}"#));
+            assert_eq!(declared.log_level.as_deref(), Some("info"));
+            assert_eq!(meta::progress_token(message), Some(Id::from(7)));
+        }
+        assert!(meta::declared(&beside.unsigned()).is_none());
+    }
+
+    #[test]
+    fn it_stays_with_every_form_of_the_message() {
+        let message = signed();
+        let name = message.member("name").unwrap();
+        let forms = [
+            message.clone(),
+            message.detached(),
+            message.with_id(&Id::from("x")),
+            message.rewritten(&Id::from(2), &[(name, r#""other""#)]),
+            message.replace(name, r#""other""#),
+            message.with_members(&message.members().unwrap()),
+        ];
+        assert!(forms.iter().all(|form| form.sender().is_some()));
+        assert!(!forms[0].as_bytes().windows(10).any(|part| part == b"2026-07-28"), "it is in no text");
+    }
+}

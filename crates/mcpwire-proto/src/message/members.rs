@@ -48,7 +48,7 @@ impl Message {
     pub fn member(&self, name: &str) -> Option<&str> {
         let members = self.found()?;
         let found = members.iter().rev().find(|member| match &member.name {
-            Name::Plain(at) => &self.0.raw[at.clone()] == name.as_bytes(),
+            Name::Plain(at) => &self.0.raw[at.clone()] == name,
             Name::Unescaped(text) => **text == *name,
         });
         self.text(found?.value.clone())
@@ -94,8 +94,7 @@ impl Message {
     }
 
     fn text(&self, at: Range<usize>) -> Option<&str> {
-        // The whole text was checked when the message was parsed.
-        std::str::from_utf8(&self.0.raw[at]).ok()
+        self.0.raw.get(at)
     }
 
     /// The same message around other members. What it is made of is JSON already, so it is not read again.

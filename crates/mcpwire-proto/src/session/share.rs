@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use serde::Deserialize;
 
 use crate::pending::Pending;
-use crate::{Fault, Id, Kind, Lane, Message, Packet, meta, method};
+use crate::{Fault, Id, IdMap, Kind, Lane, Message, Packet, meta, method};
 
 /// Names a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -32,9 +32,9 @@ pub struct Share {
     handshake: Handshake,
     owed: Pending<Owed>,
     /// Progress tokens of ours, with their owner and the token the owner knows.
-    tokens: HashMap<Id, (Member, Id)>,
+    tokens: IdMap<(Member, Id)>,
     /// Questions of the server that are with a client.
-    asked: HashMap<Id, Member>,
+    asked: IdMap<Member>,
     subscribers: HashMap<String, BTreeSet<Member>>,
     effects: VecDeque<Effect>,
     /// Counts server sessions: tells a failure of the present one from a late one of an earlier.

@@ -110,8 +110,8 @@ impl Bridge {
         if !self.task.as_ref().is_some_and(|task| task.will_wake(cx.waker())) {
             self.task = Some(cx.waker().clone());
         }
+        let mut now = Instant::now();
         loop {
-            let now = Instant::now();
             self.pump(now);
             if self.side.is_over() {
                 return Poll::Ready(Outcome::Finish(End::CutShort, "the connection to the server ended"));
@@ -125,7 +125,7 @@ impl Bridge {
                 }
             }
             let Some(step) = ready!(self.poll_step(cx)) else { return Poll::Ready(Outcome::ClientGone) };
-            let now = Instant::now();
+            now = Instant::now();
             match step {
                 Step::Pumped => {}
                 Step::Downstream(Some(event)) => self.side.on_client(event, now),

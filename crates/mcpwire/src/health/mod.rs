@@ -3,11 +3,11 @@
 mod board;
 mod traffic;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use mcpwire_proto::{Failure, Id, Kind, Message};
+use mcpwire_proto::{Failure, IdMap, Kind, Message};
 use serde_json::{Value, json};
 
 pub use self::board::{Board, Overall};
@@ -80,7 +80,7 @@ impl Health {
         record.next += 1;
         let id = record.next;
         record.bridges.insert(id, Condition::Idle);
-        Watch { health: self.clone(), id, last: Condition::Idle, under_way: HashMap::new(), failure: String::new() }
+        Watch { health: self.clone(), id, last: Condition::Idle, under_way: IdMap::default(), failure: String::new() }
     }
 
     pub fn is_up(&self) -> bool {
@@ -140,7 +140,7 @@ pub struct Watch {
     id: u64,
     last: Condition,
     /// Since when the client waits for the calls that are under way.
-    under_way: HashMap<Id, Instant>,
+    under_way: IdMap<Instant>,
     /// Why a message did not get through the last time.
     failure: String,
 }

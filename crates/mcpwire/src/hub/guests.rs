@@ -1,6 +1,6 @@
 //! The clients of a hub: each has a link of its own, and none waits for another.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::task::Poll;
 
 use mcpwire_proto::hub::Client;
@@ -19,7 +19,7 @@ const MOST_NEWS: usize = 1024;
 
 #[derive(Default)]
 pub(super) struct Guests {
-    guests: HashMap<Client, Guest>,
+    guests: BTreeMap<Client, Guest>,
     next: u64,
     /// Those for which something waits.
     slow: Vec<Client>,

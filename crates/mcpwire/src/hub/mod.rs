@@ -179,8 +179,8 @@ struct Running {
 
 impl Running {
     async fn run(mut self) {
+        let mut now = Instant::now();
         while self.orders.is_some() || !self.guests.is_empty() {
-            let now = Instant::now();
             let at = self.alarm_at(now);
             let (bells, alarm) = (&mut self.bells, &mut self.alarm);
             // Whoever rings all the time must not keep the alarm from being heard.
@@ -191,7 +191,7 @@ impl Running {
                 Poll::Pending => alarm.poll(at, cx).map(|()| None),
             })
             .await;
-            let now = Instant::now();
+            now = Instant::now();
             match rang {
                 Some(Key::Guest(client)) => self.hear(client, now),
                 Some(Key::Server(server)) => self.servers.hear(server, now),
@@ -209,7 +209,7 @@ impl Running {
             }
             coop::consume_budget().await;
         }
-        self.servers.gone(Instant::now()).await;
+        self.servers.gone(now).await;
     }
 
     /// A client may have something to say.

@@ -1,23 +1,23 @@
 //! The links of many clients, read by one task: only those on which something may have come are looked at.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::future::poll_fn;
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
+use foldhash::fast::RandomState;
 use mcpwire_proto::Packet;
 use mcpwire_proto::session::share::Member;
 
 use crate::channel::Sender;
 use crate::link::{Event, Port};
-use crate::own_keys::OwnKeys;
 
 /// The ports of all clients.
 #[derive(Debug, Default)]
 pub(super) struct Seats {
-    seats: OwnKeys<Member, Seat>,
+    seats: HashMap<Member, Seat, RandomState>,
     desk: Arc<Desk>,
     /// Whom to look at.
     turn: VecDeque<Member>,
@@ -139,7 +139,6 @@ impl Wake for Bell {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashMap;
     use std::thread;
     use std::time::Duration;
 

@@ -13,7 +13,7 @@
 mod asking;
 mod listening;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -23,7 +23,7 @@ use super::translate;
 use crate::identity::{Identity, Sender};
 use crate::method;
 use crate::version::STATELESS_ERA;
-use crate::{Fault, Id, Kind, Lane, Message, Packet, meta};
+use crate::{Fault, Id, IdMap, Kind, Lane, Message, Packet, meta};
 
 /// How long a client may take to answer a question: a person may be behind it.
 const ANSWER_WITHIN: Duration = Duration::from_secs(600);
@@ -45,11 +45,11 @@ pub(crate) struct OldClient {
     log_level: Option<&'static str>,
     listening: Listening,
     /// The client's requests that are owed an answer, by its ids.
-    calls: HashMap<Id, Call>,
+    calls: IdMap<Call>,
     /// Under which of our ids which of the client's requests is with the server.
-    routes: HashMap<Id, Id>,
+    routes: IdMap<Id>,
     /// Questions that are with the client, by the ids we gave them.
-    asked: HashMap<Id, Asked>,
+    asked: IdMap<Asked>,
     /// Tells our ids from those of other bridges.
     tag: u64,
     next_id: u64,
@@ -80,9 +80,9 @@ impl OldClient {
             discovered,
             log_level: None,
             listening: Listening::default(),
-            calls: HashMap::new(),
-            routes: HashMap::new(),
-            asked: HashMap::new(),
+            calls: IdMap::default(),
+            routes: IdMap::default(),
+            asked: IdMap::default(),
             tag,
             next_id: 0,
             out: VecDeque::new(),

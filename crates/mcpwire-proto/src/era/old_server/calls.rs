@@ -17,7 +17,7 @@ pub(super) struct Call {
     /// Under which id the server knows it.
     pub id: Id,
     pub method: Method,
-    /// As the client first sent it.
+    /// As the client first sent it, but for a sender beside it.
     pub request: Message,
     /// The token that the server puts on progress, and the one that the client expects. They differ because clients
     /// that share a session choose the same ones, and a server may still report on a call that was cancelled.
@@ -31,7 +31,7 @@ pub(super) struct Call {
 
 impl OldServer {
     /// Serves a request in a session that is open.
-    pub(super) fn start(&mut self, upstream: Upstream, request: &Message, now: Instant) {
+    pub(super) fn start(&mut self, upstream: Upstream, request: Message, now: Instant) {
         let (Some(id), Some(method)) = (request.id().cloned(), request.method().cloned()) else { return };
         match &*method {
             method::DISCOVER => {
@@ -39,36 +39,29 @@ impl OldServer {
                 let result = translate::discover_result(&id, &seat.server(), &ALL);
                 self.tell(&id, result);
             }
-            method::LISTEN => self.listen(upstream, request, now),
+            method::LISTEN => self.listen(upstream, &request, now),
             _ => self.call(upstream, id, method, request, now),
         }
     }
 
-    fn call(&mut self, upstream: Upstream, id: Id, method: Method, request: &Message, now: Instant) {
-        let log_level = self.want_logs(upstream, request, now);
+    fn call(&mut self, upstream: Upstream, id: Id, method: Method, request: Message, now: Instant) {
+        let log_level = self.want_logs(upstream, &request, now);
         let Some(seat) = self.seats.iter().find(|seat| seat.upstream == upstream) else { return };
         // In a session the first id belongs to `initialize`, and 0 is no id to some: servers on the Python SDK 1.x do not
         // tell to which request their messages belong if it is that one.
         let unfit = seat.under_way.contains_key(&id) || seat.relay.knows(&id) || id.as_json() == "0";
         let server_id = if unfit { self.fresh_id() } else { id.clone() };
-        let client_token = meta::progress_token(request);
+        let client_token = meta::progress_token(&request);
         let server_token = client_token.as_ref().map(|_| self.fresh_id());
         let plain = request.sender().is_some();
+        let request = request.unsigned();
         let message = match (plain, &server_token) {
-            (true, None) => request.clone().unsigned(),
-            (true, Some(token)) => meta::with_progress_token(request, token).unsigned(),
-            (false, token) => translate::unsigned(request, token.as_ref()),
+            (true, None) => request.clone(),
+            (true, Some(token)) => meta::with_progress_token(&request, token),
+            (false, token) => translate::unsigned(&request, token.as_ref()),
         };
-        let call = Call {
-            upstream,
-            id: server_id.clone(),
-            method,
-            request: request.clone(),
-            server_token,
-            client_token,
-            log_level,
-            plain,
-        };
+        let call =
+            Call { upstream, id: server_id.clone(), method, request, server_token, client_token, log_level, plain };
         self.calls.insert(id.clone(), call);
         let message = if server_id == id { message } else { message.with_id(&server_id) };
         if let Some(seat) = self.seat(upstream) {
@@ -106,8 +99,9 @@ impl OldServer {
         let Packet { lane, message } = packet;
         match message.kind() {
             Kind::Result { id } | Kind::Error { id: Some(id) } => {
+                let id = id.clone();
                 if !self.opens(upstream, &message, now) {
-                    self.answered(upstream, &id.clone(), &message, now);
+                    self.answered(upstream, &id, message, now);
                 }
             }
             Kind::Request { id, method } => self.asked(upstream, &lane, &id.clone(), &method.clone(), &message, now),
@@ -127,25 +121,29 @@ impl OldServer {
         }
     }
 
-    fn answered(&mut self, upstream: Upstream, server_id: &Id, answer: &Message, now: Instant) {
+    fn answered(&mut self, upstream: Upstream, server_id: &Id, answer: Message, now: Instant) {
         let Some(seat) = self.seat(upstream) else { return };
         match seat.under_way.remove(server_id) {
             Some(Whose::Call(id)) => {
                 let Some(call) = self.calls.remove(&id) else { return };
-                if self.wants_urls_opened(&id, &call, answer, now) {
+                if self.wants_urls_opened(&id, &call, &answer, now) {
                     return;
                 }
-                let answer = match answer.kind() {
-                    Kind::Result { .. } if call.plain => answer.with_id(&id).into_plain(),
-                    _ => self.in_new_words(upstream, answer, &call.method).with_id(&id),
+                let told = match answer.kind() {
+                    Kind::Result { .. } if call.plain => {
+                        let renamed = answer.with_id(&id);
+                        drop(answer);
+                        renamed.into_plain()
+                    }
+                    _ => self.in_new_words(upstream, &answer, &call.method).with_id(&id),
                 };
-                self.tell(&id, answer);
+                self.tell(&id, told);
             }
             Some(Whose::Parked(number)) => {
                 // It did not wait for the input after all; the retry will have it.
                 let method = self.parked.get(&number).map(|parked| parked.call.method.clone());
-                let answer = method.map(|method| self.in_new_words(upstream, answer, &method));
-                self.parked.get_mut(&number).into_iter().for_each(|parked| parked.answer = answer.clone());
+                let told = method.map(|method| self.in_new_words(upstream, &answer, &method));
+                self.parked.get_mut(&number).into_iter().for_each(|parked| parked.answer = told.clone());
             }
             Some(Whose::Subscribe { uri }) => {
                 let granted = matches!(answer.kind(), Kind::Result { .. });

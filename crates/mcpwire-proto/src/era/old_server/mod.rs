@@ -30,7 +30,7 @@ use crate::conversation::{Effect, Key, Upstream};
 use crate::method::{self, Method};
 use crate::session::legacy::{Config as RelayConfig, Phase};
 use crate::version::{ALL, STATELESS_ERA};
-use crate::{Failure, Fault, Id, Lane, Message, Object, Packet, meta};
+use crate::{Failure, Fault, Id, IdMap, Lane, Message, Object, Packet, meta};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
@@ -62,9 +62,9 @@ pub(crate) struct OldServer {
     config: Config,
     seats: Vec<Seat>,
     /// Requests that are with the server, by the client's ids.
-    calls: HashMap<Id, Call>,
+    calls: IdMap<Call>,
     parked: HashMap<u64, Parked>,
-    listens: HashMap<Id, Listen>,
+    listens: IdMap<Listen>,
     waiting: VecDeque<Waiting>,
     seal: Seal,
     next_upstream: u32,
@@ -85,9 +85,9 @@ impl OldServer {
         OldServer {
             config,
             seats: Vec::new(),
-            calls: HashMap::new(),
+            calls: IdMap::default(),
             parked: HashMap::new(),
-            listens: HashMap::new(),
+            listens: IdMap::default(),
             waiting: VecDeque::new(),
             seal,
             next_upstream: first_upstream,

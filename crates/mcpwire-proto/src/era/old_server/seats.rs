@@ -1,6 +1,6 @@
 //! Sessions with the server: who gets which, when one is opened, and when it is given back.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use serde_json::value::RawValue;
@@ -11,7 +11,7 @@ use crate::conversation::{Effect, Upstream};
 use crate::era::translate;
 use crate::method::{self, Method};
 use crate::session::legacy::{Effect as RelayEffect, Phase, Session as Relay};
-use crate::{Id, Kind, Message, Object, meta};
+use crate::{Id, IdMap, Kind, Message, Object, meta};
 
 /// How long a session that nobody uses is kept: one of several for the same client, and the last one.
 const SPARE_IDLE: Duration = Duration::from_secs(30);
@@ -98,7 +98,7 @@ pub(crate) struct Seat {
     pub(super) server_info: Option<String>,
     /// Requests that wait for the session to be open.
     backlog: VecDeque<Message>,
-    pub(super) under_way: HashMap<Id, Whose>,
+    pub(super) under_way: IdMap<Whose>,
     pub(super) log_level: Option<String>,
     /// Calls that the server was told to leave off and may still ask something for, which nobody could tell from a
     /// question for another call.
@@ -119,7 +119,7 @@ impl Seat {
             initialized: None,
             server_info: None,
             backlog: VecDeque::new(),
-            under_way: HashMap::new(),
+            under_way: IdMap::default(),
             log_level: None,
             left_off: HashSet::new(),
             subscriptions: BTreeMap::new(),
@@ -237,7 +237,7 @@ impl OldServer {
         let Some(seat) = self.seat(upstream) else { return };
         seat.used = now;
         if seat.initialized.is_some() {
-            self.start(upstream, &request, now);
+            self.start(upstream, request, now);
         } else {
             seat.backlog.push_back(request);
         }
@@ -285,7 +285,7 @@ impl OldServer {
         let initialized = Message::notification(method::INITIALIZED, None);
         self.on_relay(upstream, now, |relay| relay.handle_client(initialized, now));
         for request in backlog {
-            self.start(upstream, &request, now);
+            self.start(upstream, request, now);
         }
     }
 

@@ -3,17 +3,15 @@
 //! Progress says so by its token. A question or a log line does not: it belongs to the one request that is under way, if
 //! it is only one. What cannot be told stays on the main lane; a wrong guess would be worse.
 
-use std::collections::HashMap;
-
 use super::{Creditor, Session};
-use crate::{Id, Lane, Message, meta, method};
+use crate::{Id, IdMap, Lane, Message, meta, method};
 
 /// The most tokens remembered. They are dropped when their request is settled; this is for those that never are.
 const MOST: usize = 10_000;
 
 /// Requests by the token of their progress.
 #[derive(Debug, Default)]
-pub(super) struct Tokens(HashMap<Id, Id>);
+pub(super) struct Tokens(IdMap<Id>);
 
 impl Tokens {
     pub(super) fn note(&mut self, id: &Id, request: &Message) {

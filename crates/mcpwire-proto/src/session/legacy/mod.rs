@@ -23,7 +23,7 @@ mod memory;
 mod recovery;
 mod server;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
@@ -33,7 +33,7 @@ use self::memory::Memory;
 use super::backoff::Backoff;
 use crate::method::{self, Method};
 use crate::pending::Pending;
-use crate::{Fault, Id, Kind, Message, Packet, meta};
+use crate::{Fault, Id, IdMap, Kind, Message, Packet, meta};
 
 pub use self::memory::protocol_version;
 
@@ -93,7 +93,7 @@ pub struct Session {
     /// Requests under way towards the server: the client's, and our own.
     owed: Pending<Owed>,
     /// Requests of the server's under way towards the client, by the id the client sees.
-    asked: HashMap<Id, Asked>,
+    asked: IdMap<Asked>,
     /// Whose progress is whose.
     tokens: Tokens,
     held: VecDeque<Message>,
@@ -176,7 +176,7 @@ impl Session {
             memory: Memory::default(),
             backoff,
             owed: Pending::default(),
-            asked: HashMap::new(),
+            asked: IdMap::default(),
             tokens: Tokens::default(),
             held: VecDeque::new(),
             effects: VecDeque::new(),

@@ -50,6 +50,27 @@ async fn tools_prompts_resources_and_completions_are_routed() {
 }
 
 #[tokio::test]
+async fn between_equals_a_result_is_what_the_server_gave() {
+    let (rig, ..) = both();
+    for (mut client, is_old) in [(rig.session().await, true), (rig.stateless(), false)] {
+        let given = json!({ "content": [{ "type": "text", "text": "x" }] });
+        let id = client.start("old__echo", json!({ "message": "x" })).await;
+        let mut result = client.result(id).await;
+        if !is_old {
+            assert_eq!(result["resultType"], "complete");
+            assert!(result["_meta"][key::SERVER_INFO].is_object(), "{result}");
+            let members = result.as_object_mut().unwrap();
+            members.retain(|name, _| name == "content");
+        }
+        assert_eq!(result, given);
+        let id = client.start("new__echo", json!({ "message": "y" })).await;
+        assert_eq!(client.result(id).await["content"][0]["text"], "y");
+        client.close().await;
+    }
+    rig.end().await;
+}
+
+#[tokio::test]
 async fn progress_reaches_the_client_that_asked() {
     let (rig, ..) = both();
     let mut clients = [rig.stateless(), rig.stateless(), rig.session().await];

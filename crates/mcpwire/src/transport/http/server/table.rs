@@ -1,11 +1,13 @@
 //! The sessions that live, by their ids.
 
 use std::borrow::Borrow;
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use foldhash::fast::RandomState;
+
 use super::session::Handle;
-use crate::own_keys::OwnKeys;
 
 /// The bytes of randomness in a session id.
 const RANDOM: usize = 16;
@@ -41,7 +43,7 @@ impl fmt::Debug for SessionId {
 
 #[derive(Debug)]
 pub(super) struct Table {
-    sessions: Mutex<OwnKeys<SessionId, Handle>>,
+    sessions: Mutex<HashMap<SessionId, Handle, RandomState>>,
     limit: usize,
 }
 
@@ -68,7 +70,7 @@ impl Table {
         self.lock().remove(id)
     }
 
-    fn lock(&self) -> MutexGuard<'_, OwnKeys<SessionId, Handle>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Handle, RandomState>> {
         // No code that holds the lock can leave the map half changed.
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -12,8 +12,9 @@ use std::sync::{Arc, OnceLock};
 use std::task::{self, Poll, Waker};
 
 use bytes::Bytes;
+use foldhash::fast::RandomState;
 use mcpwire_proto::version::V2025_11_25;
-use mcpwire_proto::{Id, Message, code};
+use mcpwire_proto::{Id, IdMap, Message, code};
 use tokio::sync::mpsc::error::SendError;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, Sleep};
@@ -27,7 +28,6 @@ use super::log::{EventId, EventLog, MAIN};
 use super::options::Options;
 use crate::channel::{OwnedPermit, Receiver};
 use crate::link::{Event, Port};
-use crate::own_keys::OwnKeys;
 use crate::rarely::Rarely;
 
 /// The stream of the request that opens the session.
@@ -82,8 +82,8 @@ struct Session {
     /// Waits for room. Kept, so that the wait keeps its place.
     room: Option<Room>,
     /// The requests that are owed an answer, each with the stream it goes to.
-    owed: HashMap<Id, u64>,
-    exchanges: OwnKeys<u64, Exchange>,
+    owed: IdMap<u64>,
+    exchanges: HashMap<u64, Exchange, RandomState>,
     main: Feed,
     log: EventLog,
     /// The number of the next stream.
@@ -122,8 +122,8 @@ impl Session {
             task: None,
             outbox: VecDeque::new(),
             room: None,
-            owed: HashMap::new(),
-            exchanges: OwnKeys::default(),
+            owed: IdMap::default(),
+            exchanges: HashMap::default(),
             main: Feed::new(MAIN),
             streams: FIRST,
             seen: Instant::now(),
