@@ -78,8 +78,10 @@ impl LineDecoder {
             glimpse.push(&line);
             return Some(Line::too_long(&glimpse));
         }
-        let text = line.strip_suffix(b"\r").map_or(line.len(), <[u8]>::len);
-        let line = line.slice(..text);
+        let line = match line.strip_suffix(b"\r").map(<[u8]>::len) {
+            Some(text) => line.slice(..text),
+            None => line,
+        };
         (!line.trim_ascii().is_empty()).then_some(Line::Text(line))
     }
 

@@ -153,3 +153,78 @@ fn shortcut_from(upstream: Upstream, place: Weak<Place>) -> Shortcut<Event> {
         None => Some(event),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+    use std::time::Duration;
+
+    use mcpwire_proto::conversation::Config;
+    use mcpwire_proto::{Id, Lane, Message, Packet};
+    use tokio::time::timeout;
+
+    use super::*;
+
+    const CALLS: u64 = 5000;
+
+    /// Client, server and bridge are each on a thread of their own, so locks are found taken and messages wait now and then.
+    #[tokio::test]
+    async fn messages_handled_on_the_spot_and_messages_that_waited_keep_their_order() {
+        let (client, mut port) = Link::pair();
+        let (upstream, mut server) = Link::pair();
+        let (told, mut answers) = crate::channel::channel(CALLS as usize);
+        let here = told.clone();
+        port.rx.open_shortcut(Box::new(move |packet: Packet| {
+            // Taken now and then, as by a session that is at work elsewhere in between.
+            if packet.message.as_bytes().len() % 2 == 0 {
+                return Some(packet);
+            }
+            here.try_send(packet.message).expect("room for all");
+            None
+        }));
+        let upstreams = Upstreams::only(upstream);
+        let bridge = super::super::carry(
+            client,
+            upstreams,
+            Config::default(),
+            std::future::pending::<()>(),
+            Duration::ZERO,
+            None,
+        );
+        let bridge = tokio::spawn(bridge);
+        let serving = thread::spawn(move || {
+            for number in 1..=CALLS {
+                let request = server.rx.blocking_recv().expect("a request").message;
+                assert_eq!(request.id(), Some(&Id::from(number)), "requests keep their order");
+                let answer = Message::result(&Id::from(number), "{}");
+                let packet = Packet { lane: Lane::Unsorted, message: answer };
+                server.tx.blocking_send(Event::Packet(packet)).expect("the bridge is there");
+            }
+            server
+        });
+        let events = port.tx.clone();
+        thread::spawn(move || {
+            for number in 1..=CALLS {
+                let request = Message::request(&Id::from(number), "tools/call", None);
+                events.blocking_send(Event::Packet(request.into())).expect("the bridge is there");
+            }
+        });
+        thread::spawn(move || {
+            while let Some(packet) = port.rx.blocking_recv() {
+                told.try_send(packet.message).expect("room for all");
+            }
+        });
+        let mut answered = vec![false; CALLS as usize + 1];
+        let counting = async {
+            for _ in 0..CALLS {
+                let answer = answers.recv().await.expect("an answer");
+                let number: usize = answer.id().expect("an id").as_json().parse().expect("a number");
+                assert!(!std::mem::replace(&mut answered[number], true), "{number} was answered twice");
+            }
+        };
+        timeout(Duration::from_secs(30), counting).await.expect("nothing is lost");
+        drop(serving.join().expect("in order"));
+        let (end, _) = timeout(Duration::from_secs(5), bridge).await.expect("it ends").expect("no panic");
+        assert_eq!(end, End::CutShort);
+    }
+}

@@ -162,3 +162,29 @@ async fn memory_that_a_burst_took_is_given_back() {
     assert!(timeout(Duration::ZERO, rx.recv()).await.is_err());
     assert!(rx.0.lock().items.capacity() <= KEPT);
 }
+
+#[tokio::test]
+async fn what_is_taken_on_the_spot_needs_no_place_for_long() {
+    let (tx, mut rx) = channel(1);
+    let taken = Arc::new(Mutex::new(Vec::new()));
+    let even = Arc::clone(&taken);
+    rx.open_shortcut(Box::new(move |number: u32| {
+        if number % 2 == 1 {
+            return Some(number);
+        }
+        even.lock().unwrap().push(number);
+        None
+    }));
+    for number in [2, 4, 6] {
+        tx.try_send(number).unwrap();
+    }
+    assert_eq!(tx.capacity(), 1);
+    tx.send(1).await.unwrap();
+    assert!(matches!(tx.try_send(3), Err(TrySendError::Full(3))));
+    assert!(matches!(tx.try_send(8), Err(TrySendError::Full(8))), "nothing goes where there is no place");
+    assert_eq!(rx.recv().await, Some(1));
+    tx.reserve().await.unwrap().send(8);
+    tx.clone().reserve_owned().await.unwrap().send(10);
+    assert_eq!(tx.capacity(), 1);
+    assert_eq!(*taken.lock().unwrap(), [2, 4, 6, 8, 10]);
+}

@@ -86,7 +86,7 @@ impl Process {
         let (running, ended) = oneshot::channel();
         let heard = Arc::new(AtomicBool::new(false));
         let lines = Lines::new(stdout, max_message);
-        let output = Output { lines, heard: Arc::clone(&heard), running: Some(ended), until: None };
+        let output = Output { lines, heard: Arc::clone(&heard), running: Some(Rarely::new(ended)), until: None };
         let mut reading = task::spawn(output.read(Sieve::new(&name, max_message, events.clone())));
         let mut unheard = Unheard { heard, ..Unheard::default() };
 
@@ -158,7 +158,7 @@ struct Output {
     /// Set when the program has said something.
     heard: Arc<AtomicBool>,
     /// Closed when the program has ended.
-    running: Option<oneshot::Receiver<()>>,
+    running: Option<Rarely<oneshot::Receiver<()>>>,
     /// When to stop reading, once it has.
     until: Option<Instant>,
 }

@@ -149,7 +149,7 @@ impl Session {
             let packet = self.port.rx.poll_recv(cx);
             let command = if self.outbox.is_empty() { self.commands.poll_recv(cx) } else { Poll::Pending };
             if !flushed && packet.is_pending() && command.is_pending() {
-                if self.has_one_stream() && self.main.was_left() {
+                if self.was_left() {
                     self.over = Some(CLIENT_ENDED);
                     continue;
                 }
@@ -203,7 +203,7 @@ impl Session {
 
     /// Wakes the session's task, if what was done elsewhere left something to do for it.
     fn nudge(&self) {
-        if (self.over.is_some() || !self.outbox.is_empty())
+        if (self.over.is_some() || !self.outbox.is_empty() || self.was_left())
             && let Some(task) = &self.task
         {
             task.wake_by_ref();
@@ -231,6 +231,11 @@ impl Session {
         for id in owed {
             self.answer(&id, Message::error(Some(&id), code::INTERNAL_ERROR, why));
         }
+    }
+
+    /// Whether the one stream that the session lives on has ended.
+    fn was_left(&self) -> bool {
+        self.has_one_stream() && self.main.was_left()
     }
 
     fn has_one_stream(&self) -> bool {

@@ -1,5 +1,8 @@
 //! POST: answers as JSON or as a stream, batches, and what is refused.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use bytes::Bytes;
 use http::Method;
 use mcpwire_proto::{Lane, Message};
@@ -313,4 +316,36 @@ async fn other_paths_and_methods_are_refused() {
     let reply = send(Method::PUT, "/mcp").await;
     assert_eq!(reply.headers["allow"], "POST, GET, DELETE");
     reply.refused(405).await;
+}
+
+#[tokio::test]
+async fn a_server_that_is_slow_to_take_holds_posts_back_and_gets_all_of_them_in_order() {
+    /// What its link holds, and one message that the session keeps.
+    const ROOM: usize = 257;
+    const ALL: usize = 300;
+    let mut rig = Rig::start(Options::default()).await;
+    let (client, mut server) = rig.session("2025-06-18").await;
+    let accepted = Arc::new(AtomicUsize::new(0));
+    let count = accepted.clone();
+    let posting = tokio::spawn(async move {
+        for number in 0..ALL {
+            let text = format!(r#"{{"jsonrpc":"2.0","method":"n/{number}"}}"#);
+            assert_eq!(client.clone().post(text).await.status, 202);
+            count.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    within(async {
+        while accepted.load(Ordering::SeqCst) < ROOM {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    for _ in 0..1000 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(accepted.load(Ordering::SeqCst), ROOM);
+    for number in 0..ALL {
+        assert!(server.message().await.is(&format!("n/{number}")), "{number} comes in its turn");
+    }
+    within(posting).await.unwrap();
 }
