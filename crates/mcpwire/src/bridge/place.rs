@@ -176,7 +176,7 @@ mod tests {
         let here = told.clone();
         port.rx.open_shortcut(Box::new(move |packet: Packet| {
             // Taken now and then, as by a session that is at work elsewhere in between.
-            if packet.message.as_bytes().len() % 2 == 0 {
+            if packet.message.as_bytes().len().is_multiple_of(2) {
                 return Some(packet);
             }
             here.try_send(packet.message).expect("room for all");

@@ -91,7 +91,7 @@ impl Side {
             match effect {
                 Effect::ToClient(packet) => {
                     if let Some(watch) = &mut self.watch {
-                        watch.saw_answer(&packet.message);
+                        watch.saw_answer(&packet.message, now);
                     }
                     tell(packet);
                 }

@@ -157,12 +157,12 @@ impl Watch {
     }
 
     /// The client is told something.
-    pub fn saw_answer(&mut self, message: &Message) {
+    pub fn saw_answer(&mut self, message: &Message, now: Instant) {
         if let Kind::Result { id } | Kind::Error { id: Some(id) } = message.kind()
             && let Some(since) = self.under_way.remove(id)
         {
             let ok = matches!(message.kind(), Kind::Result { .. });
-            self.health.record_call(since.elapsed(), ok);
+            self.health.record_call(now.saturating_duration_since(since), ok);
         }
     }
 

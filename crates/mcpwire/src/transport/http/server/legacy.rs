@@ -7,9 +7,9 @@ use hyper::body::Incoming;
 use super::Front;
 use super::answer::{Body, Refusal};
 use super::exchange::Accepts;
-use super::post::{open_session, parse, read, send};
+use super::post::{open_session, parse, read};
 use super::router::{accepts, find_session_by};
-use super::session::Manner;
+use super::session::{Manner, Post, Text};
 use super::table::SessionId;
 use crate::transport::http::EVENT_STREAM;
 
@@ -37,5 +37,5 @@ pub(super) async fn post(front: &Front, head: &Parts, body: Incoming) -> Result<
     let session = find_session_by(front, head, id)?;
     let message = parse(read(front, head, body).await?)?;
     let accepts = Accepts { json: true, events: false };
-    Ok(send(&session, vec![message], Vec::new(), false, accepts).await.into_response())
+    Ok(session.post(Post { text: Text::Message(message), accepts }).await.into_response())
 }

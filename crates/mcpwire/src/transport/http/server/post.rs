@@ -20,7 +20,7 @@ use tokio::time::{Duration, timeout};
 use super::answer::{Answer, Body, Refusal};
 use super::exchange::Accepts;
 use super::router::{accepts, find_session, find_session_by, text_of};
-use super::session::{self, Handle, Manner, Post};
+use super::session::{self, Handle, Manner, Post, Text};
 use super::table::SessionId;
 use super::{Front, Stage, stateless};
 use crate::transport::http::{EVENT_STREAM, JSON, SESSION_ID_HEADER};
@@ -60,7 +60,7 @@ pub(super) async fn serve(front: &Front, head: &Parts, body: Incoming) -> Result
         None if opens => open_session(front, |_| Manner::Streamable).await.map(|(session, id)| (session, Some(id)))?,
         None => (find_session(front, head)?, None),
     };
-    let answer = send(&session, vec![message], Vec::new(), false, accepts).await;
+    let answer = session.post(Post { text: Text::Message(message), accepts }).await;
     let opened = matches!(answer, Answer::Events(_)) || session.version().is_some();
     let mut response = answer.into_response();
     if let Some(id) = id.filter(|_| opened)
@@ -92,17 +92,7 @@ async fn serve_batch(session: Handle, parts: Vec<Bytes>, accepts: Accepts) -> Re
             Err(Rejected { id, fault }) => rejected.push(fault.to_message(id.as_ref()).as_bytes().clone()),
         }
     }
-    Ok(send(&session, messages, rejected, true, accepts).await.into_response())
-}
-
-pub(super) async fn send(
-    session: &Handle,
-    messages: Vec<Message>,
-    rejected: Vec<Bytes>,
-    batch: bool,
-    accepts: Accepts,
-) -> Answer {
-    session.post(Post { messages, rejected, batch, accepts }).await
+    Ok(session.post(Post { text: Text::Batch { messages, rejected }, accepts }).await.into_response())
 }
 
 pub(super) fn parse(text: Bytes) -> Result<Message, Refusal> {

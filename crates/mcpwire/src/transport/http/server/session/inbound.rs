@@ -7,7 +7,7 @@ use mcpwire_proto::{Fault, Id, Kind, Message, code, meta, method};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::{FIRST, Manner, Post, SERVER_ENDED, Session};
+use super::{FIRST, Manner, Post, SERVER_ENDED, Session, Text};
 use crate::link::{Event, hand_over};
 use crate::transport::http::server::Stage;
 use crate::transport::http::server::answer::{Answer, Refusal};
@@ -20,10 +20,13 @@ impl Session {
         self.seen = Instant::now();
         let stream = self.next_stream();
         let mut refused = None;
-        let mut answers = post.rejected;
+        let (batch, message, messages, mut answers) = match post.text {
+            Text::Message(message) => (false, Some(message), Vec::new(), Vec::new()),
+            Text::Batch { messages, rejected } => (true, None, messages, rejected),
+        };
         let mut owed = 0;
         let mut cancelled = Vec::new();
-        for message in post.messages {
+        for message in message.into_iter().chain(messages) {
             if let Kind::Request { id, .. } = message.kind() {
                 if let Err((status, fault)) = self.enter(id, stream) {
                     answers.push(fault.to_message(Some(id)).as_bytes().clone());
@@ -38,15 +41,15 @@ impl Session {
         }
         // A connection that is gone by now is no reason not to deliver what it sent.
         let _ = match refused {
-            Some(refusal) if !post.batch => reply.send(Answer::Refused(refusal)),
+            Some(refusal) if !batch => reply.send(Answer::Refused(refusal)),
             _ if owed > 0 && stream != MAIN => {
-                let exchange = Exchange::new(stream, owed, post.batch, post.accepts, self.seen, answers, reply);
+                let exchange = Exchange::new(stream, owed, batch, post.accepts, self.seen, answers, reply);
                 self.wake_by(exchange.streams_at(&self.options));
                 self.exchanges.insert(stream, exchange);
                 Ok(())
             }
             _ if answers.is_empty() => reply.send(Answer::Accepted),
-            _ => reply.send(Answer::Json(join(answers, post.batch))),
+            _ => reply.send(Answer::Json(join(answers, batch))),
         };
         // Now that every request of this POST has its exchange, too: a batch may cancel its own.
         cancelled.iter().for_each(|id| self.cancel(id));

@@ -49,14 +49,21 @@ enum Command {
     },
 }
 
-/// The messages of one POST.
+/// What one POST brings.
 #[derive(Debug)]
 pub(super) struct Post {
-    pub(super) messages: Vec<Message>,
-    /// Answers to parts of a batch that are no messages.
-    pub(super) rejected: Vec<Bytes>,
-    pub(super) batch: bool,
+    pub(super) text: Text,
     pub(super) accepts: Accepts,
+}
+
+#[derive(Debug)]
+pub(super) enum Text {
+    Message(Message),
+    Batch {
+        messages: Vec<Message>,
+        /// Answers to parts of it that are no messages.
+        rejected: Vec<Bytes>,
+    },
 }
 
 /// How a session's messages reach its client.
