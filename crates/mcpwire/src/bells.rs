@@ -53,18 +53,39 @@ impl<K: Copy + Send + Sync + 'static> Bells<K> {
 
     /// Who rang, in turn. Those that are gone may be named, too.
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<K> {
-        if self.turn.is_empty() {
-            let mut calls = self.desk.calls();
-            mem::swap(&mut self.turn, &mut calls.pulled);
-            match &mut calls.task {
-                Some(known) if known.will_wake(cx.waker()) => {}
-                known => *known = Some(cx.waker().clone()),
-            }
+        self.wakes(cx.waker());
+        self.gather();
+        self.next().map_or(Poll::Pending, Poll::Ready)
+    }
+
+    /// Who rings from now on wakes this task, unless somebody rang before and was not gathered yet.
+    pub(crate) fn wakes(&self, task: &Waker) {
+        match &mut self.desk.calls().task {
+            Some(known) if known.will_wake(task) => {}
+            known => *known = Some(task.clone()),
         }
-        let Some(rope) = self.turn.pop_front() else { return Poll::Pending };
+    }
+
+    /// Takes note of those that have rung, when all those before had their turn.
+    pub(crate) fn gather(&mut self) {
+        if self.turn.is_empty() {
+            mem::swap(&mut self.turn, &mut self.desk.calls().pulled);
+        }
+    }
+
+    /// The next of those that were gathered.
+    pub(crate) fn next(&mut self) -> Option<K> {
+        let rope = self.turn.pop_front()?;
         // Before it is looked at: what comes after that rings again.
         rope.pulled.store(false, Ordering::SeqCst);
-        Poll::Ready(rope.key)
+        Some(rope.key)
+    }
+
+    /// Has a bell named once more, after the others.
+    pub(crate) fn put_back(&mut self, bell: &Bell<K>) {
+        if !bell.rope.pulled.swap(true, Ordering::SeqCst) {
+            self.turn.push_back(Arc::clone(&bell.rope));
+        }
     }
 }
 

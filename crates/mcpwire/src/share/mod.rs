@@ -42,7 +42,7 @@ impl Entrance {
 /// Shares the server behind a link. The handle completes when the last entrance and the last client are gone.
 pub fn open(server: Link) -> (Entrance, JoinHandle<()>) {
     let (join, joining) = mpsc::channel(JOINING);
-    let clients = Clients { share: Share::default(), seats: Seats::default(), next: 0, to_server: VecDeque::new() };
+    let clients = Clients { share: Share::default(), seats: Seats::new(), next: 0, to_server: VecDeque::new() };
     (Entrance { join }, task::spawn(clients.run(server, joining)))
 }
 
