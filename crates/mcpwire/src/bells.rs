@@ -154,7 +154,7 @@ mod tests {
                 thread::spawn(move || {
                     for number in 1..=MESSAGES {
                         tx.blocking_send(number).unwrap();
-                        if number as usize % (7 + key) == 0 {
+                        if (number as usize).is_multiple_of(7 + key) {
                             thread::yield_now();
                         }
                     }

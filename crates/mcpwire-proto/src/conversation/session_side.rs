@@ -178,7 +178,7 @@ impl Conversation {
         let opens = message.is_request() && message.is(method::INITIALIZE);
         if opens && self.known.session == Some(false) && self.known.stateless != Some(false) {
             let client = OldClient::new(message, None, self.config.stateless_version(), self.config.relay.seed);
-            let client = Box::new(client.to_the_inside(self.known.is_inside));
+            let client = Box::new(client.for_the_inside(self.known.is_inside));
             self.session = SessionSide::Translated { client, relay, on_trust: self.config.protocol.is_none() };
             return self.pump_translated(now);
         }

@@ -92,7 +92,7 @@ impl OldClient {
     }
 
     /// The server is in this process.
-    pub(crate) fn to_the_inside(mut self, is_inside: bool) -> OldClient {
+    pub(crate) fn for_the_inside(mut self, is_inside: bool) -> OldClient {
         self.is_inside = is_inside;
         self
     }
