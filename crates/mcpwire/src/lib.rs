@@ -16,6 +16,7 @@ pub mod folder;
 pub mod health;
 pub mod hub;
 pub mod link;
+mod outgoing;
 mod rarely;
 pub mod reference;
 #[cfg(test)]

@@ -9,7 +9,6 @@ mod place;
 mod side;
 mod upstreams;
 
-use std::collections::VecDeque;
 use std::future::Future;
 use std::sync::Weak;
 use std::task::{Context, Poll, Waker, ready};
@@ -23,12 +22,13 @@ use tokio::time::timeout;
 use self::place::Place;
 pub(crate) use self::side::Side;
 pub(crate) use self::upstreams::News;
-use self::upstreams::Room;
 pub use self::upstreams::{Connect, Connection, Reach, Upstreams};
 
 use crate::alarm::Alarm;
+use crate::channel::Receiver;
 use crate::health::Watch;
-use crate::link::{Event, Link, hand_over};
+use crate::link::{Event, Link};
+use crate::outgoing::Outgoing;
 
 /// How many messages wait for a slow receiver before we stop reading from the other side.
 const BACKLOG: usize = 256;
@@ -89,10 +89,8 @@ enum Outcome {
 
 struct Bridge {
     side: Side,
-    downstream: Link,
-    to_client: VecDeque<Packet>,
-    /// Waits for room for the first of them. Kept, so that the wait keeps its place.
-    room: Option<Room<Packet>>,
+    said: Receiver<Event>,
+    to_client: Outgoing<Packet>,
     alarm: Alarm,
     /// When the alarm was last asked to ring.
     alarm_at: Option<Instant>,
@@ -124,7 +122,7 @@ impl Bridge {
                     return Poll::Ready(Outcome::Finish(End::CutShort, "the client closed before the answer came"));
                 }
             }
-            let Some(step) = ready!(self.poll_step(cx)) else { return Poll::Ready(Outcome::ClientGone) };
+            let step = ready!(self.poll_step(cx));
             now = Instant::now();
             match step {
                 Step::Pumped => {}
@@ -140,39 +138,21 @@ impl Bridge {
         }
     }
 
-    /// Ready with the next message, when there was room for one, or at the next deadline; with nothing when the client
-    /// takes no more messages.
-    fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<Option<Step>> {
-        if let Poll::Ready(sent) = self.poll_room(cx) {
-            return Poll::Ready(sent.then_some(Step::Pumped));
+    /// Ready with the next message, when there was room for one, or at the next deadline.
+    fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<Step> {
+        if self.to_client.poll_room(cx).is_ready() {
+            return Poll::Ready(Step::Pumped);
         }
         if let Poll::Ready(news) = self.side.poll_news(self.to_client.len() < BACKLOG, cx) {
-            return Poll::Ready(Some(Step::Upstream(news)));
+            return Poll::Ready(Step::Upstream(news));
         }
         if self.hears_client()
-            && let Poll::Ready(event) = self.downstream.rx.poll_recv(cx)
+            && let Poll::Ready(event) = self.said.poll_recv(cx)
         {
-            return Poll::Ready(Some(Step::Downstream(event)));
+            return Poll::Ready(Step::Downstream(event));
         }
         self.alarm_at = self.side.alarm().into_iter().chain(self.draining).min();
-        self.alarm.poll(self.alarm_at, cx).map(|()| Some(Step::Alarm))
-    }
-
-    /// Ready when a message that waited was handed over; `false` if the client takes no more.
-    fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
-        if self.to_client.is_empty() {
-            return Poll::Pending;
-        }
-        let room = self.room.get_or_insert_with(|| Box::pin(self.downstream.tx.clone().reserve_owned()));
-        let room = ready!(room.as_mut().poll(cx));
-        self.room = None;
-        match (room, self.to_client.pop_front()) {
-            (Ok(permit), Some(packet)) => {
-                permit.send(packet);
-                Poll::Ready(true)
-            }
-            _ => Poll::Ready(false),
-        }
+        self.alarm.poll(self.alarm_at, cx).map(|()| Step::Alarm)
     }
 
     fn hears_client(&self) -> bool {
@@ -195,7 +175,7 @@ impl Bridge {
     fn take_what_waits(&mut self, now: Instant) {
         for _ in 0..BURST {
             let news = if self.to_client.len() < BACKLOG { self.side.take() } else { None };
-            let said = if self.hears_client() { self.downstream.rx.try_recv().ok() } else { None };
+            let said = if self.hears_client() { self.said.try_recv().ok() } else { None };
             if news.is_none() && said.is_none() {
                 return;
             }
@@ -207,9 +187,9 @@ impl Bridge {
 
     /// Does what the conversation wants, and hands over what is to be sent, as far as the receivers take it at once.
     fn pump(&mut self, now: Instant) {
-        let Bridge { side, to_client, downstream, .. } = self;
-        side.pump(now, |packet| to_client.push_back(packet));
-        hand_over(to_client, &downstream.tx, |packet| packet);
+        let Bridge { side, to_client, .. } = self;
+        side.pump(now, |packet| to_client.push(packet));
+        to_client.flush();
         self.open_shortcuts();
     }
 
@@ -219,11 +199,12 @@ impl Bridge {
         self.side.abandon(why, now);
         self.pump(now);
         let limit = if end == End::Done { self.drain.max(LAST_WORDS) } else { LAST_WORDS };
-        let Bridge { side, downstream, to_client, .. } = *self;
+        let Bridge { side, to_client, .. } = *self;
         let upstreams = side.into_upstreams();
+        let (client, waiting) = to_client.into_parts();
         let last = async {
-            for packet in to_client {
-                downstream.tx.send(packet).await?;
+            for packet in waiting {
+                client.send(packet).await?;
             }
             Ok::<_, mpsc::error::SendError<Packet>>(())
         };

@@ -1,7 +1,6 @@
 //! Where a bridge is kept, so that more than its own task can reach it: a client that takes messages on the spot, as HTTP
 //! sessions do, is served in the turn of whoever brings a message. The task sees to what has to wait, and to time.
 
-use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
@@ -14,6 +13,7 @@ use super::{BACKLOG, Bridge, End, News, Outcome, Side, Upstreams};
 use crate::alarm::Alarm;
 use crate::channel::Shortcut;
 use crate::link::{Event, Link};
+use crate::outgoing::Outgoing;
 use crate::rarely::Rarely;
 
 /// `None` when the bridge is over. Boxed: there may be thousands, and what each is made of lies in memory once.
@@ -33,9 +33,8 @@ impl Place {
         }
         let bridge = Bridge {
             side,
-            downstream,
-            to_client: VecDeque::new(),
-            room: None,
+            said: downstream.rx,
+            to_client: Outgoing::new(downstream.tx),
             alarm: Alarm::default(),
             alarm_at: None,
             drain,
@@ -58,7 +57,7 @@ impl Place {
     }
 
     async fn outcome(&self, stop: impl Future) -> Outcome {
-        let Some(client) = self.lock().as_ref().map(|bridge| bridge.downstream.tx.clone()) else {
+        let Some(client) = self.lock().as_ref().map(|bridge| bridge.to_client.sender().clone()) else {
             return Outcome::ClientGone;
         };
         let (client_gone, stop) = (pin!(client.closed()), pin!(stop));
@@ -114,7 +113,7 @@ impl Place {
 
 impl Bridge {
     fn takes_from_client(&self) -> bool {
-        self.hears_client() && self.downstream.rx.is_empty()
+        self.hears_client() && self.said.is_empty()
     }
 
     fn takes_from(&self, upstream: Upstream) -> bool {

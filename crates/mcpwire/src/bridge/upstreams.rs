@@ -1,18 +1,16 @@
 //! The connections to one server that a bridge holds: mostly one, more where eras are joined.
 
-use std::collections::VecDeque;
 use std::fmt;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use mcpwire_proto::Packet;
 use mcpwire_proto::conversation::{Known, Upstream};
-use tokio::sync::mpsc::error::SendError;
 use tokio::task::JoinHandle;
 
-use crate::channel::{OwnedPermit, Shortcut};
-use crate::link::{Event, Link, hand_over};
+use crate::channel::{Receiver, Shortcut};
+use crate::link::{Event, Link};
+use crate::outgoing::Outgoing;
 
 /// A link to the target; the handle, if there is one, completes when everything behind the link is gone.
 pub type Connection = (Link, Option<JoinHandle<()>>);
@@ -70,18 +68,13 @@ pub struct Upstreams {
 
 struct Slot {
     upstream: Upstream,
-    link: Link,
-    to_server: VecDeque<Packet>,
-    /// Waits for room on the link. Kept, so that the wait keeps its place.
-    room: Option<Room<Packet>>,
+    to_server: Outgoing<Packet>,
+    events: Receiver<Event>,
     /// It was asked for news.
     polled: bool,
     /// What it tells may be taken on the spot.
     direct: bool,
 }
-
-/// Waits for room on a channel.
-pub(super) type Room<T> = Pin<Box<dyn Future<Output = Result<OwnedPermit<T>, SendError<()>>> + Send>>;
 
 impl fmt::Debug for Slot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -128,10 +121,11 @@ impl Upstreams {
         Ok(())
     }
 
-    fn insert(&mut self, upstream: Upstream, (link, goodbye): Connection) {
+    fn insert(&mut self, upstream: Upstream, (Link { tx, rx }, goodbye): Connection) {
         self.goodbyes.retain(|goodbye| !goodbye.is_finished());
         self.goodbyes.extend(goodbye);
-        self.slots.push(Slot { upstream, link, to_server: VecDeque::new(), room: None, polled: false, direct: false });
+        let to_server = Outgoing::new(tx);
+        self.slots.push(Slot { upstream, to_server, events: rx, polled: false, direct: false });
     }
 
     /// Ends a connection. What waits to be sent on it is of no use any more.
@@ -141,7 +135,7 @@ impl Upstreams {
 
     pub(super) fn push(&mut self, upstream: Upstream, packet: Packet) {
         if let Some(slot) = self.slots.iter_mut().find(|slot| slot.upstream == upstream) {
-            slot.to_server.push_back(packet);
+            slot.to_server.push(packet);
         }
     }
 
@@ -153,23 +147,24 @@ impl Upstreams {
     /// Hands over what is to be sent, as far as it is taken at once.
     pub(super) fn flush(&mut self) {
         for slot in &mut self.slots {
-            hand_over(&mut slot.to_server, &slot.link.tx, |packet| packet);
+            // A closed link tells by the end of its events.
+            slot.to_server.flush();
         }
     }
 
     /// What has come already.
     pub(super) fn take(&mut self) -> Option<(Upstream, Event)> {
-        self.slots.iter_mut().find_map(|slot| Some((slot.upstream, slot.link.rx.try_recv().ok()?)))
+        self.slots.iter_mut().find_map(|slot| Some((slot.upstream, slot.events.try_recv().ok()?)))
     }
 
     /// Ready when a message was taken, or, if there is room for what comes of it, with what a connection has to tell.
     pub(super) fn poll_news(&mut self, read: bool, cx: &mut Context<'_>) -> Poll<News> {
         for slot in &mut self.slots {
             slot.polled = true;
-            if slot.poll_room(cx).is_ready() {
+            if slot.to_server.poll_room(cx).is_ready() {
                 return Poll::Ready(News::Sent);
             }
-            if read && let Poll::Ready(event) = slot.link.rx.poll_recv(cx) {
+            if read && let Poll::Ready(event) = slot.events.poll_recv(cx) {
                 return Poll::Ready(News::Came(slot.upstream, event));
             }
         }
@@ -178,20 +173,20 @@ impl Upstreams {
 
     /// Whether there is a connection that was never polled, or one with a message for which nobody waits for room.
     pub(super) fn want_to_be_polled(&self) -> bool {
-        self.slots.iter().any(|slot| !slot.polled || (slot.room.is_none() && !slot.to_server.is_empty()))
+        self.slots.iter().any(|slot| !slot.polled || slot.to_server.wants_to_be_polled())
     }
 
     /// Opens a shortcut, made by `make`, on every connection that has none yet.
     pub(super) fn open_shortcuts(&mut self, make: impl Fn(Upstream) -> Shortcut<Event>) {
         for slot in self.slots.iter_mut().filter(|slot| !slot.direct) {
-            slot.link.rx.open_shortcut(make(slot.upstream));
+            slot.events.open_shortcut(make(slot.upstream));
             slot.direct = true;
         }
     }
 
     /// Whether a connection is there and has told nothing that was not heard yet.
     pub(super) fn is_heard(&self, upstream: Upstream) -> bool {
-        self.slots.iter().find(|slot| slot.upstream == upstream).is_some_and(|slot| slot.link.rx.is_empty())
+        self.slots.iter().find(|slot| slot.upstream == upstream).is_some_and(|slot| slot.events.is_empty())
     }
 
     /// Ends all connections and waits until everything behind them is gone.
@@ -200,23 +195,5 @@ impl Upstreams {
         for goodbye in self.goodbyes {
             let _ = goodbye.await;
         }
-    }
-}
-
-impl Slot {
-    /// Ready when a message was handed over.
-    fn poll_room(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.to_server.is_empty() {
-            return Poll::Pending;
-        }
-        let room = self.room.get_or_insert_with(|| Box::pin(self.link.tx.clone().reserve_owned()));
-        let Poll::Ready(room) = room.as_mut().poll(cx) else { return Poll::Pending };
-        self.room = None;
-        match (room, self.to_server.pop_front()) {
-            (Ok(permit), Some(packet)) => permit.send(packet),
-            // A closed link tells by the end of its events.
-            _ => self.to_server.clear(),
-        }
-        Poll::Ready(())
     }
 }

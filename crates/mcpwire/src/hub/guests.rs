@@ -7,10 +7,10 @@ use mcpwire_proto::hub::Client;
 use mcpwire_proto::{Message, Packet};
 
 use super::Key;
-use super::outlet::Outlet;
 use crate::bells::{Bell, Bells};
 use crate::channel::Receiver;
 use crate::link::{Event, Port};
+use crate::outgoing::Outgoing;
 
 /// How much waits for a client before no more is read from it.
 const BACKLOG: usize = 256;
@@ -26,7 +26,7 @@ pub(super) struct Guests {
 }
 
 struct Guest {
-    outlet: Outlet<Event>,
+    outgoing: Outgoing<Event>,
     rx: Receiver<Packet>,
     bell: Bell<Key>,
     /// It is one of the slow.
@@ -42,7 +42,7 @@ impl Guests {
         self.next += 1;
         let client = Client(self.next);
         let bell = bells.add(Key::Guest(client));
-        self.guests.insert(client, Guest { outlet: Outlet::new(tx), rx, bell, slow: false });
+        self.guests.insert(client, Guest { outgoing: Outgoing::new(tx), rx, bell, slow: false });
         client
     }
 
@@ -52,21 +52,21 @@ impl Guests {
 
     pub(super) fn tell(&mut self, client: Client, packet: Packet) {
         let Some(guest) = self.guests.get_mut(&client) else { return };
-        if guest.outlet.len() >= MOST_NEWS && !packet.message.is_response() {
+        if guest.outgoing.len() >= MOST_NEWS && !packet.message.is_response() {
             return tracing::debug!(target: "hub", "a client that does not read was not told {}", packet.message);
         }
         if !std::mem::replace(&mut guest.slow, true) {
             self.slow.push(client);
         }
-        guest.outlet.push(Event::Packet(packet));
+        guest.outgoing.push(Event::Packet(packet));
     }
 
     /// What a client says, or that it is gone. Its bell rings when there may be more.
     pub(super) fn hear(&mut self, client: Client) -> Poll<Option<Message>> {
-        let Some(Guest { outlet, rx, bell, .. }) = self.guests.get_mut(&client) else { return Poll::Pending };
+        let Some(Guest { outgoing, rx, bell, .. }) = self.guests.get_mut(&client) else { return Poll::Pending };
         bell.poll(|cx| {
-            while outlet.poll_room(cx).is_ready() {}
-            match outlet.len() < BACKLOG {
+            while outgoing.poll_room(cx).is_ready() {}
+            match outgoing.len() < BACKLOG {
                 true => rx.poll_recv(cx).map(|packet| packet.map(|packet| packet.message)),
                 false => Poll::Pending,
             }
@@ -84,11 +84,11 @@ impl Guests {
         let guests = &mut self.guests;
         self.slow.retain(|client| {
             let Some(guest) = guests.get_mut(client) else { return false };
-            if !guest.outlet.flush() {
+            if !guest.outgoing.flush() {
                 gone.push(*client);
             }
-            guest.slow = guest.outlet.len() > 0;
-            if guest.outlet.wants_to_be_polled() {
+            guest.slow = guest.outgoing.len() > 0;
+            if guest.outgoing.wants_to_be_polled() {
                 guest.bell.ring();
             }
             guest.slow

@@ -4,7 +4,6 @@
 //! own, so that what the servers speak, and that they come and go, is nothing the hub has to know of.
 
 mod guests;
-mod outlet;
 mod servers;
 
 use std::fmt;

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::{FIRST, Manner, Post, SERVER_ENDED, Session, Text};
-use crate::link::{Event, hand_over};
+use crate::link::Event;
 use crate::transport::http::server::Stage;
 use crate::transport::http::server::answer::{Answer, Refusal};
 use crate::transport::http::server::exchange::{Exchange, join};
@@ -37,7 +37,7 @@ impl Session {
             } else if message.is(method::CANCELLED) {
                 cancelled.extend(meta::cancelled_request(&message));
             }
-            self.outbox.push_back(message);
+            self.outbox.push(Event::Packet(message.into()));
         }
         // A connection that is gone by now is no reason not to deliver what it sent.
         let _ = match refused {
@@ -101,7 +101,7 @@ impl Session {
 
     /// Gives the server what it has room for.
     pub(super) fn flush(&mut self) {
-        if !hand_over(&mut self.outbox, &self.port.tx, |message| Event::Packet(message.into())) {
+        if !self.outbox.flush() {
             self.over = Some(SERVER_ENDED);
         }
     }

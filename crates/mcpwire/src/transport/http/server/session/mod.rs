@@ -5,7 +5,7 @@ mod entrance;
 mod inbound;
 mod outbound;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -14,8 +14,7 @@ use std::task::{self, Poll, Waker};
 use bytes::Bytes;
 use foldhash::fast::RandomState;
 use mcpwire_proto::version::V2025_11_25;
-use mcpwire_proto::{Id, IdMap, Message, code};
-use tokio::sync::mpsc::error::SendError;
+use mcpwire_proto::{Id, IdMap, Message, Packet, code};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, Sleep};
 
@@ -26,8 +25,9 @@ use super::exchange::{Accepts, Context, Exchange};
 use super::feed::Feed;
 use super::log::{EventId, EventLog, MAIN};
 use super::options::Options;
-use crate::channel::{OwnedPermit, Receiver};
+use crate::channel::Receiver;
 use crate::link::{Event, Port};
+use crate::outgoing::Outgoing;
 use crate::rarely::Rarely;
 
 /// The stream of the request that opens the session.
@@ -35,8 +35,6 @@ const FIRST: u64 = 1;
 /// What those who still wait are told.
 const CLIENT_ENDED: &str = "the client ended the session";
 const SERVER_ENDED: &str = "the server ended the session";
-
-type Room = Pin<Box<dyn Future<Output = Result<OwnedPermit<Event>, SendError<()>>> + Send>>;
 
 /// What a connection asks of the session.
 #[derive(Debug)]
@@ -80,14 +78,12 @@ struct Session {
     manner: Manner,
     commands: Receiver<Command>,
     stage: watch::Receiver<Stage>,
-    port: Port,
     version: Arc<OnceLock<String>>,
     /// The task that runs the session.
     task: Option<Waker>,
     /// Messages that the server had no room for yet. No POST is taken while there are any.
-    outbox: VecDeque<Message>,
-    /// Waits for room. Kept, so that the wait keeps its place.
-    room: Option<Room>,
+    outbox: Outgoing<Event>,
+    packets: Receiver<Packet>,
     /// The requests that are owed an answer, each with the stream it goes to.
     owed: IdMap<u64>,
     exchanges: HashMap<u64, Exchange, RandomState>,
@@ -124,11 +120,10 @@ impl Session {
             manner,
             commands,
             stage,
-            port,
             version,
             task: None,
-            outbox: VecDeque::new(),
-            room: None,
+            outbox: Outgoing::new(port.tx),
+            packets: port.rx,
             owed: IdMap::default(),
             exchanges: HashMap::default(),
             main: Feed::new(MAIN),
@@ -153,7 +148,7 @@ impl Session {
             }
             // The runtime ends the turn of a task that always finds something.
             let flushed = self.poll_room(cx).is_ready();
-            let packet = self.port.rx.poll_recv(cx);
+            let packet = self.packets.poll_recv(cx);
             let command = if self.outbox.is_empty() { self.commands.poll_recv(cx) } else { Poll::Pending };
             if !flushed && packet.is_pending() && command.is_pending() {
                 if self.was_left() {
@@ -177,15 +172,9 @@ impl Session {
 
     /// Ready when the server has taken a message that waited, or is gone.
     fn poll_room(&mut self, cx: &mut task::Context<'_>) -> Poll<()> {
-        if self.outbox.is_empty() {
-            return Poll::Pending;
-        }
-        let room = self.room.get_or_insert_with(|| Box::pin(self.port.tx.clone().reserve_owned()));
-        let Poll::Ready(room) = room.as_mut().poll(cx) else { return Poll::Pending };
-        self.room = None;
-        match (room, self.outbox.pop_front()) {
-            (Ok(permit), Some(message)) => permit.send(Event::Packet(message.into())),
-            _ => self.over = Some(SERVER_ENDED),
+        let Poll::Ready(is_there) = self.outbox.poll_room(cx) else { return Poll::Pending };
+        if !is_there {
+            self.over = Some(SERVER_ENDED);
         }
         self.flush();
         Poll::Ready(())
@@ -205,7 +194,7 @@ impl Session {
 
     /// Whether a packet can be taken without others being overtaken.
     fn takes_packets(&self) -> bool {
-        self.over.is_none() && self.port.rx.is_empty()
+        self.over.is_none() && self.packets.is_empty()
     }
 
     /// Wakes the session's task, if what was done elsewhere left something to do for it.
