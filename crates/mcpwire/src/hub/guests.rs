@@ -87,7 +87,7 @@ impl Guests {
             if !guest.outgoing.flush() {
                 gone.push(*client);
             }
-            guest.slow = guest.outgoing.len() > 0;
+            guest.slow = !guest.outgoing.is_empty();
             if guest.outgoing.wants_to_be_polled() {
                 guest.bell.ring();
             }
