@@ -87,7 +87,6 @@ impl Servers {
             held.into_iter().for_each(|message| side.on_client(Event::Packet(message.into()), now));
         }
         running.door = Door::Open(side);
-        running.bell.ring();
         self.settle(at, now);
         true
     }
@@ -96,7 +95,7 @@ impl Servers {
     pub(super) fn remove(&mut self, server: Server, now: Instant) {
         let Some(at) = self.at(server) else { return };
         if let Door::Open(side) = self.servers.remove(at).door {
-            self.end(*side, now);
+            self.end(*side, "the server was taken out", now);
         }
     }
 
@@ -114,14 +113,15 @@ impl Servers {
     pub(super) fn hear(&mut self, server: Server, now: Instant) {
         let Some(at) = self.at(server) else { return };
         let Running { door: Door::Open(side), bell, .. } = &mut self.servers[at] else { return };
-        for turn in 1..=BURST {
-            match bell.poll(|cx| side.poll_news(true, cx)) {
-                Poll::Ready(news) => side.on_news(news, now),
-                Poll::Pending => break,
-            }
-            if turn == BURST {
-                bell.ring();
-            }
+        let mut left = BURST;
+        while left > 0
+            && let Poll::Ready(news) = bell.poll(|cx| side.poll_news(true, cx))
+        {
+            side.on_news(news, now);
+            left -= 1;
+        }
+        if left == 0 {
+            bell.ring();
         }
         self.settle(at, now);
     }
@@ -156,7 +156,7 @@ impl Servers {
     pub(super) async fn gone(mut self, now: Instant) {
         for running in std::mem::take(&mut self.servers) {
             if let Door::Open(side) = running.door {
-                self.end(*side, now);
+                self.end(*side, "the hub has ended", now);
             }
         }
         while self.goodbyes.join_next().await.is_some() {}
@@ -172,27 +172,28 @@ impl Servers {
         let Running { server, door, bell, alarm, .. } = &mut servers[at];
         let Door::Open(side) = door else { return };
         side.pump(now, |packet| told.push_back(Told::Packet(*server, packet)));
-        if side.is_over() {
-            side.abandon("the connection to the server ended", now);
-            side.pump(now, |packet| told.push_back(Told::Packet(*server, packet)));
-            told.push_back(Told::Closed(*server));
-            *alarm = None;
-            if let Door::Open(side) = std::mem::replace(door, Door::Shut) {
-                self.end(*side, now);
-            }
-            return;
-        }
         *alarm = side.alarm();
         if side.wants_to_be_polled() {
             bell.ring();
         }
+        if side.is_over()
+            && let Door::Open(side) = std::mem::replace(door, Door::Shut)
+        {
+            *alarm = None;
+            let server = *server;
+            let last = self.end(*side, "the connection to the server ended", now);
+            self.told.extend(last.into_iter().map(|packet| Told::Packet(server, packet)));
+            self.told.push_back(Told::Closed(server));
+        }
     }
 
-    fn end(&mut self, mut side: Side, now: Instant) {
+    /// Gives what is still to be told.
+    fn end(&mut self, mut side: Side, why: &str, now: Instant) -> Vec<Packet> {
         while self.goodbyes.try_join_next().is_some() {}
-        side.abandon("the hub is done with it", now);
-        side.pump(now, drop);
-        let upstreams = side.into_upstreams();
-        self.goodbyes.spawn(upstreams.gone());
+        let mut last = Vec::new();
+        side.abandon(why, now);
+        side.pump(now, |packet| last.push(packet));
+        self.goodbyes.spawn(side.into_upstreams().gone());
+        last
     }
 }
