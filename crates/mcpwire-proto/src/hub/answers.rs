@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::catalogue::Part;
 use super::fetch::Ask;
+use super::links::returned;
 use super::{Client, Effect, Hub, Place, Server};
 use crate::failure::tells_of_no_answer;
 use crate::object::quoted;
@@ -43,8 +44,19 @@ pub(super) struct Call {
     pub token: Option<Id>,
     pub server: Server,
     pub wants_logs: bool,
-    /// The request itself, and who else may have what it asks for.
-    pub turn: Option<(Message, VecDeque<Server>)>,
+    pub turn: Option<Turn>,
+}
+
+/// A request for something that no list names: servers are asked one after the other until one has it.
+#[derive(Debug)]
+pub(super) struct Turn {
+    pub request: Message,
+    pub part: Part,
+    /// The name or URI that the request asks for.
+    pub address: String,
+    pub rest: VecDeque<Server>,
+    /// What the first server answered, which is the likeliest to know: the client gets it if nobody has it.
+    pub refused: Option<Message>,
 }
 
 impl Hub {
@@ -75,21 +87,33 @@ impl Hub {
         }
     }
 
-    fn call_answered(&mut self, call: Call, message: &Message, now: Instant) {
+    fn call_answered(&mut self, mut call: Call, message: &Message, now: Instant) {
         let went_well = matches!(message.kind(), Kind::Result { .. });
         // One that has not told what it offers, and now gives such an error, may not even be there.
         let unseen = self.upstream(call.server).is_some_and(|upstream| !upstream.live);
         let failed = !went_well && (tells_of_no_answer(message) || unseen && is_internal(message));
         self.note_outcome(call.server, failed, now);
-        if !went_well && self.ask_the_next(&call, now) {
-            return;
-        }
         let answer = message.with_id(&call.id);
         let answer = match self.upstream(call.server).filter(|_| failed) {
             Some(upstream) => naming(&answer, &upstream.spec.name),
             None => answer,
         };
+        if went_well {
+            self.note_links(&call, message);
+        } else if let Some(turn) = call.turn.take() {
+            return self.ask_the_next(call, turn, answer, now);
+        }
         self.answer(call.client, &call.id, answer);
+    }
+
+    /// Remembers which resources the server returned links to, and that it serves what no list names.
+    fn note_links(&mut self, call: &Call, result: &Message) {
+        if let Some(turn) = &call.turn {
+            self.links.note(call.client, turn.part, &turn.address, call.server);
+        }
+        for uri in returned(result.payload().unwrap_or_default()) {
+            self.links.note(call.client, Part::Resources, &uri, call.server);
+        }
     }
 
     /// Counts failures; too many in a row, and calls are refused until the server has told what it offers.
@@ -105,28 +129,21 @@ impl Hub {
         }
     }
 
-    /// Whether somebody else may have what a call asks for; then they are asked.
-    fn ask_the_next(&mut self, call: &Call, now: Instant) -> bool {
-        let Some((request, mut rest)) = call.turn.clone() else { return false };
-        while let Some(server) = rest.pop_front() {
-            if self.admit(server, now).is_err() {
-                continue;
-            }
-            let ours = self.fresh_id();
-            let message = request.with_id(&ours);
-            let message = if call.token.is_some() { meta::with_progress_token(&message, &ours) } else { message };
-            if let Some(guest) = self.clients.get_mut(&call.client) {
-                guest.under_way.insert(call.id.clone(), Place::Server(ours.clone()));
-            }
-            let (client, id, token) = (call.client, call.id.clone(), call.token.clone());
-            let wants_logs = call.wants_logs;
-            let turn = Some((request, rest));
-            let next = Call { client, id, token, server, wants_logs, turn };
-            let _ = self.owed.open(ours, Owed::Call(Box::new(next)));
-            self.effects.push_back(Effect::ToServer(server, message));
-            return true;
+    /// Asks the next server that may have what a call asks for; if there is none, gives the client the first refusal.
+    fn ask_the_next(&mut self, call: Call, mut turn: Turn, refused: Message, now: Instant) {
+        let refused = turn.refused.take().unwrap_or(refused);
+        let Ok(server) = self.admit_first(&mut turn.rest, now) else {
+            return self.answer(call.client, &call.id, refused);
+        };
+        let ours = self.fresh_id();
+        let message = turn.request.with_id(&ours);
+        let message = if call.token.is_some() { meta::with_progress_token(&message, &ours) } else { message };
+        if let Some(guest) = self.clients.get_mut(&call.client) {
+            guest.under_way.insert(call.id.clone(), Place::Server(ours.clone()));
         }
-        false
+        let turn = Some(Turn { refused: Some(refused), ..turn });
+        let _ = self.owed.open(ours, Owed::Call(Box::new(Call { server, turn, ..call })));
+        self.effects.push_back(Effect::ToServer(server, message));
     }
 
     /// A call is with its server no more.

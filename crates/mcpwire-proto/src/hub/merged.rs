@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::Server;
 use super::catalogue::{Item, Part, array, renamed};
 use super::names::{Prefix, assign};
-use super::pattern::made_from;
+use super::pattern::{literal_length, made_from};
 use super::upstream::Upstream;
 use crate::meta::key;
 use crate::object::quoted;
@@ -22,13 +22,33 @@ pub(super) struct Owner {
     pub name: String,
 }
 
+/// What a name in a request may mean.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Named<'a> {
+    /// The name under which it is listed.
+    Offered(&'a Owner),
+    /// The name it has at its server, which no other server uses.
+    Bare(&'a Owner),
+    /// The name that several servers use.
+    Contested,
+    Unlisted,
+}
+
+/// Tools or prompts by their names.
+#[derive(Debug, Default)]
+struct Names {
+    offered: HashMap<String, Owner>,
+    /// By the name at the server; none if several servers use it.
+    bare: HashMap<String, Option<Owner>>,
+}
+
 #[derive(Debug)]
 pub(super) struct Merged {
     /// The answers, under an id that is to be replaced, in the order of [`Part::ALL`].
     lists: [Message; 4],
     discovered: Message,
-    tools: HashMap<String, Owner>,
-    prompts: HashMap<String, Owner>,
+    tools: Names,
+    prompts: Names,
     resources: HashMap<String, Server>,
     templates: Vec<(String, Server)>,
     /// What is not offered as its server has it.
@@ -81,12 +101,15 @@ impl Merged {
         self.discovered.with_id(id)
     }
 
-    pub(super) fn tool(&self, name: &str) -> Option<&Owner> {
-        self.tools.get(name)
-    }
-
-    pub(super) fn prompt(&self, name: &str) -> Option<&Owner> {
-        self.prompts.get(name)
+    /// Who serves the tool or prompt that a client calls by this name.
+    pub(super) fn named(&self, part: Part, name: &str) -> Named<'_> {
+        let names = if part == Part::Tools { &self.tools } else { &self.prompts };
+        match (names.offered.get(name), names.bare.get(name)) {
+            (Some(owner), _) => Named::Offered(owner),
+            (None, Some(Some(owner))) => Named::Bare(owner),
+            (None, Some(None)) => Named::Contested,
+            (None, None) => Named::Unlisted,
+        }
     }
 
     /// Who has listed this resource.
@@ -94,11 +117,13 @@ impl Merged {
         self.resources.get(uri).copied()
     }
 
-    /// Who has listed this template, or one that the URI may have been made from, likeliest first.
-    pub(super) fn templates<'a>(&'a self, uri: &'a str) -> impl Iterator<Item = Server> + 'a {
-        let same = self.templates.iter().filter(move |(template, _)| template == uri);
-        let made = self.templates.iter().filter(move |(template, _)| made_from(template, uri));
-        same.chain(made).map(|(_, server)| *server)
+    /// Who lists this template, or one that the URI may be made from, with the length of the template's literal text;
+    /// none for templates that fit every URI.
+    pub(super) fn templates<'a>(&'a self, uri: &'a str) -> impl Iterator<Item = (Option<usize>, Server)> + 'a {
+        self.templates.iter().filter_map(move |(template, server)| match template == uri {
+            true => Some((Some(usize::MAX), *server)),
+            false => made_from(template, uri).then(|| (literal_length(template), *server)),
+        })
     }
 
     /// Whether both answer the lists of this part with the same.
@@ -113,16 +138,19 @@ fn named(
     upstreams: &[Upstream],
     part: Part,
     collisions: &mut BTreeSet<String>,
-) -> (HashMap<String, Owner>, Vec<String>) {
+) -> (Names, Vec<String>) {
     let items: Vec<(&Upstream, &Item)> = offered(upstreams, part).collect();
     let pairs: Vec<(&str, &str)> = items.iter().map(|(upstream, item)| (&*upstream.spec.name, &*item.key)).collect();
     let names = assign(prefix, &pairs, collisions);
     let texts = items.iter().zip(&names).map(|((_, item), name)| renamed(item, name)).collect();
-    let owners = items.iter().zip(names).map(|((upstream, item), name)| {
+    let mut known = Names::default();
+    for ((upstream, item), name) in items.iter().zip(names) {
         let owner = Owner { server: upstream.server, name: item.key.clone() };
-        (name, owner)
-    });
-    (owners.collect(), texts)
+        let bare = known.bare.entry(item.key.clone()).or_insert_with(|| Some(owner.clone()));
+        bare.take_if(|other| other.server != owner.server);
+        known.offered.insert(name, owner);
+    }
+    (known, texts)
 }
 
 /// Items that keep their addresses: the first to have one keeps it.

@@ -18,6 +18,8 @@ mod answers;
 mod breaker;
 mod catalogue;
 mod fetch;
+mod find;
+mod links;
 mod listens;
 mod merged;
 mod names;
@@ -37,6 +39,7 @@ pub use self::names::Prefix;
 pub use self::upstream::Spec;
 
 use self::answers::Owed;
+use self::links::Links;
 use self::listens::Listen;
 use self::merged::Merged;
 use self::upstream::Upstream;
@@ -144,6 +147,7 @@ pub struct Hub {
     owed: Pending<Owed>,
     waiting: VecDeque<(Client, Message)>,
     listens: BTreeMap<(Client, u64), Listen>,
+    links: Links,
     merged: Merged,
     /// What the first client says of itself.
     identity: Option<Arc<str>>,
@@ -167,6 +171,7 @@ impl Hub {
             owed: Pending::default(),
             waiting: VecDeque::new(),
             listens: BTreeMap::new(),
+            links: Links::default(),
             merged,
             identity: None,
             effects: VecDeque::new(),
@@ -245,6 +250,7 @@ impl Hub {
             }
         }
         self.waiting.retain(|(waiter, _)| *waiter != client);
+        self.links.forget(client);
         let before = self.listens.len();
         self.listens.retain(|(listener, _), _| *listener != client);
         if self.listens.len() != before {

@@ -34,6 +34,15 @@ impl Prefix {
             }
         }
     }
+
+    /// The name of an item at its server, if this is a name that the server's items get; it need not be listed.
+    pub(super) fn strip<'a>(self, server: &str, name: &'a str) -> Option<&'a str> {
+        match self {
+            Prefix::Always | Prefix::Conflict => name.strip_prefix(&plain(server))?.strip_prefix("__"),
+            // Nothing to strip, or not reversible.
+            Prefix::Never | Prefix::Mcp => None,
+        }
+    }
 }
 
 impl fmt::Display for Prefix {

@@ -44,6 +44,17 @@ pub(super) fn made_from(template: &str, uri: &str) -> bool {
     uri.ends_with(rest)
 }
 
+/// How much of a template is literal text; `None` if it has no scheme of its own and so may fit any URI.
+pub(super) fn literal_length(template: &str) -> Option<usize> {
+    let start = template.split('{').next().unwrap_or_default();
+    let literals = template.split('{').enumerate().map(|(n, part)| match (n, part.split_once('}')) {
+        (0, _) => part.len(),
+        (_, Some((_, after))) => after.len(),
+        (_, None) => 0,
+    });
+    start.contains(':').then(|| literals.sum())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,6 +91,21 @@ mod tests {
             ("a://{x", "a://c", true),
         ] {
             assert_eq!(made_from(template, uri), made, "{template} {uri}");
+        }
+    }
+
+    #[test]
+    fn templates_without_a_scheme_may_fit_anything() {
+        for (template, length) in [
+            ("{+any}", None),
+            ("{scheme}://x", None),
+            ("note://{id}", Some(7)),
+            ("note://{id}/x", Some(9)),
+            ("a://{x}/{y}z", Some(6)),
+            ("a://{x", Some(4)),
+            ("a://b", Some(5)),
+        ] {
+            assert_eq!(literal_length(template), length, "{template}");
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::answers::{Call, Owed};
+use super::answers::{Call, Owed, Turn};
 use super::catalogue::Part;
 use super::{Client, Effect, Hub, Place, Server};
 use crate::filter::Filter;
@@ -84,11 +84,11 @@ impl<'a> Meta<'a> {
 }
 
 /// Where a request goes.
-enum Route<'a> {
+pub(super) enum Route<'a> {
     /// To a server, with a name in it replaced.
     To(Server, Option<(&'a RawValue, String)>),
-    /// To these, one after the other, until one has it.
-    InTurn(VecDeque<Server>),
+    /// To these, one after the other, until one has the prompt or the resource of this name or address.
+    InTurn(Part, String, VecDeque<Server>),
     /// Nowhere yet: a server that is not known yet may have it.
     Wait,
     Refused(Fault),
@@ -175,18 +175,22 @@ impl Hub {
         params: &Params<'_>,
         now: Instant,
     ) {
-        let (server, edit, turn) = match self.route(method, params, now) {
-            Route::To(server, edit) => (server, edit, None),
-            Route::InTurn(mut servers) => match servers.pop_front() {
-                Some(server) => (server, None, Some((message.clone(), servers))),
-                None => return self.answer(client, id, unknown_resource(id, params)),
+        let (server, edit, turn) = match self.route(client, method, params, now) {
+            Route::To(server, edit) => match self.admit(server, now) {
+                Ok(()) => (server, edit, None),
+                Err(fault) => return self.refuse(client, id, &fault),
+            },
+            Route::InTurn(part, address, mut rest) => match self.admit_first(&mut rest, now) {
+                Ok(server) => {
+                    let request = message.clone();
+                    (server, None, Some(Turn { request, part, address, rest, refused: None }))
+                }
+                Err(Some(fault)) => return self.refuse(client, id, &fault),
+                Err(None) => return self.answer(client, id, unknown_resource(id, &address)),
             },
             Route::Wait => return self.wait(client, id, message),
             Route::Refused(fault) => return self.refuse(client, id, &fault),
         };
-        if let Err(fault) = self.admit(server, now) {
-            return self.refuse(client, id, &fault);
-        }
         let ours = self.fresh_id();
         let edit = edit.map(|(found, name)| (found.get(), quoted(&name)));
         let mut parts: Vec<(&str, &str)> = edit.iter().map(|(found, name)| (*found, name.as_str())).collect();
@@ -223,14 +227,30 @@ impl Hub {
         Ok(())
     }
 
-    fn route<'a>(&self, method: &Method, params: &Params<'a>, now: Instant) -> Route<'a> {
+    /// Takes a call in for the first of these servers that is available; else the reason of the first that is not.
+    pub(super) fn admit_first(
+        &mut self,
+        servers: &mut VecDeque<Server>,
+        now: Instant,
+    ) -> Result<Server, Option<Fault>> {
+        let mut why = None;
+        while let Some(server) = servers.pop_front() {
+            match self.admit(server, now) {
+                Ok(()) => return Ok(server),
+                Err(fault) => why = why.or(Some(fault)),
+            }
+        }
+        Err(why)
+    }
+
+    fn route<'a>(&self, client: Client, method: &Method, params: &Params<'a>, now: Instant) -> Route<'a> {
         match &**method {
-            method::TOOLS_CALL => self.route_name(Part::Tools, params.name, now),
-            method::PROMPTS_GET => self.route_name(Part::Prompts, params.name, now),
-            method::RESOURCES_READ => self.route_uri(params.uri, now),
+            method::TOOLS_CALL => self.route_name(client, Part::Tools, params.name, now),
+            method::PROMPTS_GET => self.route_name(client, Part::Prompts, params.name, now),
+            method::RESOURCES_READ => self.route_uri(client, params.uri, now),
             method::COMPLETION_COMPLETE => match params.reference() {
-                Some(Reference { name: Some(name), .. }) => self.route_name(Part::Prompts, Some(name), now),
-                Some(Reference { uri, .. }) => self.route_uri(uri, now),
+                Some(Reference { name: Some(name), .. }) => self.route_name(client, Part::Prompts, Some(name), now),
+                Some(Reference { uri, .. }) => self.route_uri(client, uri, now),
                 None => Route::Refused(Fault::Params("expected ref to be an object".into())),
             },
             _ => match &*self.upstreams {
@@ -239,52 +259,6 @@ impl Hub {
                 _ => Route::Refused(Fault::UnknownMethod(method.to_string())),
             },
         }
-    }
-
-    fn route_name<'a>(&self, part: Part, found: Option<&'a RawValue>, now: Instant) -> Route<'a> {
-        let Some((raw, name)) = found.and_then(|raw| Some((raw, text(raw)?))) else {
-            return Route::Refused(Fault::Params("expected name to be a string".into()));
-        };
-        let (owner, what) = match part {
-            Part::Tools => (self.merged.tool(&name), "tool"),
-            _ => (self.merged.prompt(&name), "prompt"),
-        };
-        match owner {
-            Some(owner) => {
-                let edit = (owner.name != name).then(|| (raw, owner.name.clone()));
-                Route::To(owner.server, edit)
-            }
-            None if !self.lists_are_ready(now) => Route::Wait,
-            None => Route::Refused(Fault::Params(format!("unknown {what}: {name}"))),
-        }
-    }
-
-    fn route_uri<'a>(&self, found: Option<&'a RawValue>, now: Instant) -> Route<'a> {
-        let Some(uri) = found.and_then(text) else {
-            return Route::Refused(Fault::Params("expected uri to be a string".into()));
-        };
-        if let Some(server) = self.merged.resource(&uri) {
-            return Route::To(server, None);
-        }
-        if !self.lists_are_ready(now) {
-            return Route::Wait;
-        }
-        Route::InTurn(self.candidates(&uri))
-    }
-
-    /// The servers that may have a resource nobody has listed: those with a template for it first.
-    pub(super) fn candidates(&self, uri: &str) -> VecDeque<Server> {
-        let mut servers = VecDeque::new();
-        let able = |upstream: &&super::Upstream| {
-            upstream.open && !upstream.breaker.is_open() && upstream.may_have("resources", None)
-        };
-        let others = self.upstreams.iter().filter(able).map(|upstream| upstream.server);
-        for server in self.merged.templates(uri).chain(others) {
-            if !servers.contains(&server) {
-                servers.push_back(server);
-            }
-        }
-        servers
     }
 
     /// A client wants an answer no more.
@@ -333,17 +307,11 @@ fn identity(meta: &Meta<'_>) -> String {
 }
 
 /// The URI in `data` is what says that it is this error.
-fn unknown_resource(id: &Id, params: &Params<'_>) -> Message {
-    let uri = params.uri.or_else(|| params.reference()?.uri).and_then(text);
-    let uri = uri.unwrap_or_default();
+fn unknown_resource(id: &Id, uri: &str) -> Message {
     let error = serde_json::json!({
         "code": code::INVALID_PARAMS,
         "message": format!("unknown resource: {uri}"),
         "data": { "uri": uri },
     });
     Message::error_object(Some(id), &error.to_string())
-}
-
-fn text(raw: &RawValue) -> Option<String> {
-    serde_json::from_str(raw.get()).ok()
 }

@@ -6,6 +6,7 @@ mod gate;
 mod listening;
 mod routing;
 mod simulation;
+mod unlisted;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
