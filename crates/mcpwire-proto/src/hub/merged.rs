@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::Server;
 use super::catalogue::{Item, Part, array, renamed};
+use super::extensions::Extensions;
 use super::names::{Prefix, assign};
 use super::pattern::{literal_length, made_from};
 use super::upstream::Upstream;
@@ -11,9 +12,6 @@ use crate::meta::key;
 use crate::object::quoted;
 use crate::version::ALL;
 use crate::{Id, Message, Object};
-
-/// The extension whose requests name nothing that we could route by.
-const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
 /// Who serves a tool or a prompt, and how it is called there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +45,7 @@ pub(super) struct Merged {
     /// The answers, under an id that is to be replaced, in the order of [`Part::ALL`].
     lists: [Message; 4],
     discovered: Message,
+    extensions: Extensions,
     tools: Names,
     prompts: Names,
     resources: HashMap<String, Server>,
@@ -62,6 +61,7 @@ impl Merged {
             [only] => only.catalogue.as_ref().and_then(|catalogue| catalogue.server_info.as_deref()).unwrap_or(info),
             _ => info,
         };
+        let extensions = Extensions::new(upstreams);
         let mut collisions = BTreeSet::new();
         let (tools, tool_texts) = named(prefix, upstreams, Part::Tools, &mut collisions);
         let (prompts, prompt_texts) = named(prefix, upstreams, Part::Prompts, &mut collisions);
@@ -78,7 +78,8 @@ impl Merged {
                 list(Part::Resources, &resource_texts),
                 list(Part::Templates, &template_texts),
             ],
-            discovered: discovered(upstreams, info),
+            discovered: discovered(upstreams, &extensions, info),
+            extensions,
             tools,
             prompts,
             resources: resources.into_iter().collect(),
@@ -110,6 +111,11 @@ impl Merged {
             (None, Some(None)) => Named::Contested,
             (None, None) => Named::Unlisted,
         }
+    }
+
+    /// Who has a method that is not one of the protocol itself.
+    pub(super) fn method(&self, method: &str) -> Option<Server> {
+        self.extensions.owner(method)
     }
 
     /// Who has listed this resource.
@@ -194,9 +200,10 @@ fn complete(members: &str, info: &str) -> Message {
     Message::result(&Id::from(0), &result)
 }
 
-fn discovered(upstreams: &[Upstream], info: &str) -> Message {
+fn discovered(upstreams: &[Upstream], extensions: &Extensions, info: &str) -> Message {
     let versions = serde_json::json!(ALL);
-    let mut members = format!(r#""supportedVersions":{versions},"capabilities":{}"#, capabilities(upstreams));
+    let mut members =
+        format!(r#""supportedVersions":{versions},"capabilities":{}"#, capabilities(upstreams, extensions));
     if let Some(text) = instructions(upstreams) {
         members.push_str(r#","instructions":"#);
         members.push_str(&text);
@@ -206,7 +213,7 @@ fn discovered(upstreams: &[Upstream], info: &str) -> Message {
 
 /// What at least one server can do. One of which nothing is known yet may turn out to have everything: clients of the
 /// session era are told once.
-fn capabilities(upstreams: &[Upstream]) -> String {
+fn capabilities(upstreams: &[Upstream], extensions: &Extensions) -> String {
     let known: Vec<Object<'_>> = upstreams
         .iter()
         .filter_map(|upstream| upstream.catalogue.as_ref()?.capabilities.as_deref())
@@ -217,11 +224,7 @@ fn capabilities(upstreams: &[Upstream]) -> String {
     if let ([_], [only]) = (upstreams, &*known) {
         merged = only.clone();
     } else {
-        for name in ["experimental", "extensions"] {
-            if let Some(union) = union(&known, name) {
-                merged.set(name, union);
-            }
-        }
+        extensions.add_to(&mut merged);
     }
     let has = |name: &str| unknown || known.iter().any(|capabilities| capabilities.get(name).is_some());
     for name in ["tools", "prompts"] {
@@ -241,20 +244,6 @@ fn capabilities(upstreams: &[Upstream]) -> String {
         }
     }
     merged.to_string()
-}
-
-/// The members that any of the servers has under this name; the first to have one counts.
-fn union(known: &[Object<'_>], name: &str) -> Option<String> {
-    let mut union: Vec<(String, String)> = Vec::new();
-    for members in known.iter().filter_map(|capabilities| capabilities.object(name)) {
-        for (key, value) in members.iter() {
-            if key != TASKS_EXTENSION && !union.iter().any(|(known, _)| known == key) {
-                union.push((key.to_owned(), value.to_owned()));
-            }
-        }
-    }
-    let members: Vec<String> = union.iter().map(|(key, value)| format!("{}:{value}", quoted(key))).collect();
-    (!members.is_empty()).then(|| format!("{{{}}}", members.join(",")))
 }
 
 /// The instructions of all servers, each under its name.

@@ -17,6 +17,7 @@
 mod answers;
 mod breaker;
 mod catalogue;
+mod extensions;
 mod fetch;
 mod find;
 mod links;

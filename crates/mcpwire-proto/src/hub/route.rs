@@ -256,7 +256,11 @@ impl Hub {
             _ => match &*self.upstreams {
                 // There is no doubt whom it is for.
                 [only] => Route::To(only.server, None),
-                _ => Route::Refused(Fault::UnknownMethod(method.to_string())),
+                _ => match self.merged.method(method) {
+                    Some(server) => Route::To(server, None),
+                    None if !self.lists_are_ready(now) => Route::Wait,
+                    None => Route::Refused(Fault::UnknownMethod(method.to_string())),
+                },
             },
         }
     }
