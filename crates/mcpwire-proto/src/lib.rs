@@ -19,6 +19,7 @@ pub mod method;
 pub mod object;
 pub mod packet;
 pub mod pending;
+pub mod policy;
 pub mod session;
 pub mod version;
 
@@ -28,3 +29,4 @@ pub use id::{Id, IdMap};
 pub use message::{Kind, Message, Rejected};
 pub use object::Object;
 pub use packet::{Lane, Packet};
+pub use policy::Policy;

@@ -410,7 +410,7 @@ fn not_an_object(text: &str) -> Option<Fault> {
 }
 
 /// The beginning of a peer's text, short enough for an error message.
-fn excerpt(text: &str) -> String {
+pub(crate) fn excerpt(text: &str) -> String {
     const LONGEST: usize = 40;
     if text.len() <= LONGEST {
         return text.to_owned();

@@ -20,7 +20,7 @@ use crate::era;
 use crate::message::split_batch;
 use crate::session::legacy::{self, Phase};
 use crate::version::{self, SESSION_ERA, STATELESS_ERA, V2025_11_25, V2026_07_28};
-use crate::{Failure, Fault, Id, Kind, Message, Packet, Rejected, code, meta, method};
+use crate::{Failure, Fault, Id, Kind, Message, Packet, Policy, Rejected, code, meta, method};
 
 /// One connection to the server; a conversation may need several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -118,6 +118,7 @@ impl Config {
 #[derive(Debug)]
 pub struct Conversation {
     config: Config,
+    policy: Policy,
     known: Known,
     session: SessionSide,
     stateless: StatelessSide,
@@ -144,6 +145,7 @@ impl Conversation {
         };
         Conversation {
             config,
+            policy: Policy::default(),
             known,
             session: SessionSide::None,
             stateless: StatelessSide::None,
@@ -163,9 +165,20 @@ impl Conversation {
         self
     }
 
+    /// The client gets to see and call only the tools that the policy allows.
+    pub fn limited(mut self, policy: Policy) -> Conversation {
+        self.policy = policy;
+        self
+    }
+
     /// The next thing to do, if any.
     pub fn poll_effect(&mut self) -> Option<Effect> {
-        self.effects.pop_front()
+        Some(match self.effects.pop_front()? {
+            Effect::ToClient(Packet { lane, message }) => {
+                Effect::ToClient(Packet { lane, message: self.policy.filter(message) })
+            }
+            effect => effect,
+        })
     }
 
     /// When [`Conversation::handle_timeout`] wants to be called. Calling it early does no harm.
@@ -205,6 +218,9 @@ impl Conversation {
     }
 
     pub fn handle_client(&mut self, message: Message, now: Instant) {
+        if let Err(fault) = self.policy.check(&message) {
+            return self.refuse(&message, &fault);
+        }
         match message.kind() {
             Kind::Request { method, .. } if meta::declared(&message).is_some() => {
                 if method.is_gone() {
@@ -253,9 +269,21 @@ impl Conversation {
     /// The client sent something that is no message.
     pub fn handle_garbage(&mut self, Rejected { id, fault }: Rejected) {
         tracing::warn!(target: "bridge", "the client sent no message: {fault}");
+        self.answer_fault(id.as_ref(), &fault);
+    }
+
+    /// The client sent something that the policy does not allow.
+    fn refuse(&mut self, message: &Message, fault: &Fault) {
+        tracing::info!(target: "bridge", "refused the client's {message}: {fault}");
+        if message.is_request() {
+            self.answer_fault(message.id(), fault);
+        }
+    }
+
+    fn answer_fault(&mut self, id: Option<&Id>, fault: &Fault) {
         // An id that is under way belongs to the request that came first.
         let id = id.filter(|id| !self.session.knows(id) && !self.stateless.knows(id));
-        self.tell_client(fault.to_message(id.as_ref()));
+        self.tell_client(fault.to_message(id));
     }
 
     pub fn handle_server(&mut self, upstream: Upstream, packet: Packet, now: Instant) {

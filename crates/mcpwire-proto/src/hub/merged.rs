@@ -187,7 +187,7 @@ fn offered(upstreams: &[Upstream], part: Part) -> impl Iterator<Item = (&Upstrea
     upstreams.iter().flat_map(move |upstream| {
         let items = upstream.catalogue.iter().flat_map(move |catalogue| catalogue.part(part));
         items
-            .filter(move |item| part != Part::Tools || upstream.spec.shows(&item.key))
+            .filter(move |item| part != Part::Tools || upstream.spec.policy.allows(&item.key))
             .map(move |item| (upstream, item))
     })
 }

@@ -1,29 +1,4 @@
-//! Texts with gaps: patterns of tool names, and URI templates.
-
-/// Whether a name fits a pattern, in which `*` stands for any text and `?` for one character.
-pub(super) fn fits(pattern: &str, name: &str) -> bool {
-    let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
-    let (mut p, mut n) = (0, 0);
-    // Where the last `*` was, and up to where it was tried.
-    let mut star: Option<(usize, usize)> = None;
-    while n < name.len() {
-        match pattern.get(p) {
-            Some('*') => {
-                star = Some((p, n));
-                p += 1;
-            }
-            Some(c) if *c == '?' || *c == name[n] => (p, n) = (p + 1, n + 1),
-            _ => match star {
-                Some((at, tried)) => {
-                    star = Some((at, tried + 1));
-                    (p, n) = (at + 1, tried + 1);
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[p..].iter().all(|c| *c == '*')
-}
+//! URI templates, as far as it takes to recognise what was made from one.
 
 /// Whether a URI may have been made from a template (RFC 6570): the text around the expressions is there, in order.
 pub(super) fn made_from(template: &str, uri: &str) -> bool {
@@ -58,24 +33,6 @@ pub(super) fn literal_length(template: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn patterns() {
-        for (pattern, name, fit) in [
-            ("get_*", "get_x", true),
-            ("get_*", "set_x", false),
-            ("*", "", true),
-            ("?", "", false),
-            ("*_x_*", "a_x_x_b", true),
-            ("a*b*c", "aXbYbZc", true),
-            ("a*b*c", "aXbYbZ", false),
-            ("é?", "éé", true),
-            ("plain", "plain", true),
-            ("plain", "plainer", false),
-        ] {
-            assert_eq!(fits(pattern, name), fit, "{pattern} {name}");
-        }
-    }
 
     #[test]
     fn templates() {

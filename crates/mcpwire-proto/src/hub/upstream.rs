@@ -8,8 +8,8 @@ use super::Server;
 use super::breaker::Breaker;
 use super::catalogue::{Catalogue, Part};
 use super::fetch::Fetch;
-use super::pattern;
 use crate::Id;
+use crate::policy::Policy;
 use crate::session::backoff::Backoff;
 
 /// A server, as the hub is told of it.
@@ -18,20 +18,10 @@ pub struct Spec {
     pub name: String,
     /// Changes with the server's configuration.
     pub hash: String,
-    /// Patterns of the tools that are offered; all, if there are none.
-    pub include: Vec<String>,
-    /// Patterns of tools that are not.
-    pub exclude: Vec<String>,
+    /// Which of its tools are offered.
+    pub policy: Policy,
     /// What it had to offer when it was last seen.
     pub cached: Option<Arc<Catalogue>>,
-}
-
-impl Spec {
-    /// Whether a tool of the server is offered.
-    pub(super) fn shows(&self, tool: &str) -> bool {
-        let any = |patterns: &[String]| patterns.iter().any(|pattern| pattern::fits(pattern, tool));
-        (self.include.is_empty() || any(&self.include)) && !any(&self.exclude)
-    }
 }
 
 #[derive(Debug)]

@@ -26,7 +26,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use mcpwire_proto::conversation::{Config, Conversation, Effect, Known, Upstream};
-use mcpwire_proto::{Failure, Id, Lane, Message, Packet, version};
+use mcpwire_proto::{Failure, Id, Lane, Message, Packet, Policy, version};
 use serde_json::Value;
 
 use crate::judge::{By, Judge};
@@ -129,17 +129,20 @@ impl Shared {
 /// Runs one scenario. Fails on anything that is missing and on anything that nobody expected.
 fn check(shared: &Shared, lines: &[Line]) {
     let mut lines: VecDeque<Line> = lines.iter().cloned().collect();
-    let mut config = Config { sorted: true, ..Config::default() };
+    let (mut config, mut policy) = (Config { sorted: true, ..Config::default() }, Policy::default());
     let sets_up = |(_, line): &Line| line.starts_with("config ") || line.starts_with("do ");
     while lines.front().is_some_and(sets_up)
         && let Some((number, line)) = lines.pop_front()
     {
         match line.strip_prefix("do ") {
             Some(block) => prepend(&mut lines, shared, block),
-            None => line.split(' ').skip(1).for_each(|setting| configure(&mut config, setting, number)),
+            None => line.split(' ').skip(1).for_each(|setting| match setting.strip_prefix("exclude=") {
+                Some(pattern) => policy = Policy::new(&[], &[pattern.to_owned()]),
+                None => configure(&mut config, setting, number),
+            }),
         }
     }
-    let mut stage = Stage::new(config);
+    let mut stage = Stage::new(config, policy);
     while let Some((number, line)) = lines.pop_front() {
         if let Some(block) = line.strip_prefix("do ") {
             prepend(&mut lines, shared, block);
@@ -205,10 +208,10 @@ struct Stage {
 
 impl Stage {
     #[allow(clippy::disallowed_methods, reason = "any instant will do to begin with")]
-    fn new(config: Config) -> Stage {
+    fn new(config: Config, policy: Policy) -> Stage {
         Stage {
             unsorted: !config.sorted,
-            conversation: Conversation::new(config).opened_first(),
+            conversation: Conversation::new(config).limited(policy).opened_first(),
             now: Instant::now(),
             judge: Judge::default(),
             to_client: VecDeque::new(),

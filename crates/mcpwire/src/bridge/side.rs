@@ -21,6 +21,7 @@ pub(crate) struct Side {
 impl Side {
     pub(crate) fn new(upstreams: Upstreams, config: Config, watch: Option<Watch>) -> Side {
         let conversation = Conversation::new(Config { known: upstreams.reach.known(), ..config });
+        let conversation = conversation.limited(upstreams.reach.policy().clone());
         let conversation = if upstreams.has_first() { conversation.opened_first() } else { conversation };
         Side { conversation, upstreams, watch }
     }

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
-use mcpwire_proto::Packet;
 use mcpwire_proto::conversation::{Known, Upstream};
+use mcpwire_proto::{Packet, Policy};
 use tokio::task::JoinHandle;
 
 use crate::channel::{Receiver, Shortcut};
@@ -23,18 +23,28 @@ pub type Connect = Arc<dyn Fn() -> anyhow::Result<Connection> + Send + Sync>;
 pub struct Reach {
     connect: Connect,
     known: Arc<Mutex<Known>>,
+    policy: Policy,
 }
 
 impl Reach {
     pub fn new(connect: Connect) -> Reach {
-        Reach { connect, known: Arc::default() }
+        Reach { connect, known: Arc::default(), policy: Policy::default() }
     }
 
     /// The same target, with something put in the way of each link to it. What is found out is known to both.
     pub fn map(&self, wrap: impl Fn(Link) -> Link + Send + Sync + 'static) -> Reach {
         let connect = Arc::clone(&self.connect);
         let wrapped = move || connect().map(|(link, goodbye)| (wrap(link), goodbye));
-        Reach { connect: Arc::new(wrapped), known: Arc::clone(&self.known) }
+        Reach { connect: Arc::new(wrapped), known: Arc::clone(&self.known), policy: self.policy.clone() }
+    }
+
+    /// The same target, of which every bridge offers only what the policy allows.
+    pub fn limited(self, policy: Policy) -> Reach {
+        Reach { policy, ..self }
+    }
+
+    pub fn policy(&self) -> &Policy {
+        &self.policy
     }
 
     /// A link to the target.

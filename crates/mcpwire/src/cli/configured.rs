@@ -77,7 +77,8 @@ pub(super) fn configured(
     let make = move || {
         let (server, resolver) = (made.clone(), resolver.clone());
         async move {
-            let mut target = machine.adopt(server.target(&resolver).await?);
+            let (target, _) = server.target(&resolver).await?.into_parts();
+            let mut target = machine.adopt(target);
             if let Target::Child(options) = &mut target
                 && among_all
             {
@@ -94,5 +95,5 @@ pub(super) fn configured(
         config.relay.attribute = !config.sorted;
     }
     config.protocol = server.protocol.or(config.protocol);
-    Ok((target, config))
+    Ok((target.limited(server.policy()), config))
 }

@@ -241,7 +241,8 @@ async fn serve(
     let (reach, shared) = if share {
         let (link, goodbye) = server.reach.open()?;
         let (entrance, ended) = share::open(link);
-        (Reach::new(Arc::new(move || Ok((entrance.link(), None)))), Some((ended, goodbye)))
+        let reach = Reach::new(Arc::new(move || Ok((entrance.link(), None))));
+        (reach.limited(server.reach.policy().clone()), Some((ended, goodbye)))
     } else {
         (server.reach.clone(), None)
     };

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use http::{HeaderMap, HeaderName, HeaderValue};
+use mcpwire_proto::Policy;
 use mcpwire_proto::conversation::Config;
 
 use super::{Program, Remote, Resolver, Server, Transport};
@@ -10,17 +11,23 @@ use crate::transport::child;
 use crate::transport::http::client;
 
 impl Server {
-    /// The server as a target, with its values resolved. Commands that print values are run now.
+    /// The server as a target, with its values resolved and limited by its policy. Commands that print values are run now.
     ///
     /// What is a matter of the machine is left at its default: a guard for the child, a proxy.
     pub async fn target(&self, resolver: &Resolver) -> Result<Target> {
-        Ok(match &self.transport {
+        let target = match &self.transport {
             Transport::Stdio(program) => Target::Child(self.child(program, resolver).await?),
             // Configurations are often wrong about which of the two it is, so both are tried.
             Transport::Http(remote) | Transport::Sse(remote) => {
                 Target::Http(Box::new(self.http(remote, resolver).await?))
             }
-        })
+        };
+        Ok(target.limited(self.policy()))
+    }
+
+    /// Which of its tools are offered.
+    pub fn policy(&self) -> Policy {
+        Policy::new(&self.include, &self.exclude)
     }
 
     /// How a conversation with the server behaves.

@@ -41,12 +41,9 @@ pub struct Spec {
     pub name: String,
     /// Changes with the configuration: what is applied anew under the same hash stays as it is.
     pub hash: String,
+    /// Its policy says which of its tools are offered.
     pub reach: Reach,
     pub config: conversation::Config,
-    /// Patterns of the tools that are offered; all, if there are none.
-    pub include: Vec<String>,
-    /// Patterns of tools that are not.
-    pub exclude: Vec<String>,
     pub health: Health,
     /// What it had to offer when it was last seen.
     pub cached: Option<Catalogue>,
@@ -55,16 +52,7 @@ pub struct Spec {
 impl Spec {
     /// A server with everything left as it is.
     pub fn new(name: &str, reach: Reach, config: conversation::Config) -> Spec {
-        Spec {
-            name: name.to_owned(),
-            hash: String::new(),
-            reach,
-            config,
-            include: Vec::new(),
-            exclude: Vec::new(),
-            health: Health::new(name),
-            cached: None,
-        }
+        Spec { name: name.to_owned(), hash: String::new(), reach, config, health: Health::new(name), cached: None }
     }
 }
 
@@ -247,8 +235,7 @@ impl Running {
         let told = specs.iter().map(|spec| machine::Spec {
             name: spec.name.clone(),
             hash: spec.hash.clone(),
-            include: spec.include.clone(),
-            exclude: spec.exclude.clone(),
+            policy: spec.reach.policy().clone(),
             cached: spec.cached.clone().map(Arc::new),
         });
         let servers = self.machine.handle_specs(told.collect(), now);

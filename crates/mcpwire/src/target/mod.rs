@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use mcpwire_proto::Policy;
 use mcpwire_proto::conversation::{Config, Key, Known};
 use mcpwire_proto::session::legacy;
 use tokio::task::JoinHandle;
@@ -35,6 +36,8 @@ pub enum Target {
     QuicMcp(quic::TargetOptions),
     /// One of the above that takes time to find out.
     Later(Later),
+    /// One of the above of which bridges offer only what a policy allows.
+    Limited(Box<Target>, Policy),
 }
 
 impl Target {
@@ -54,9 +57,23 @@ impl Target {
         Ok(Target::Folder(Folder::open(&settings)?))
     }
 
+    /// The same target, of which bridges offer only what the policy allows.
+    pub fn limited(self, policy: Policy) -> Target {
+        if policy.is_open() { self } else { Target::Limited(Box::new(self), policy) }
+    }
+
+    /// The target itself, and its policy.
+    pub fn into_parts(self) -> (Target, Policy) {
+        match self {
+            Target::Limited(target, policy) => (*target, policy),
+            target => (target, Policy::default()),
+        }
+    }
+
     /// How to reach it, as often as needed.
     pub fn reach(self) -> Reach {
-        let known = match &self {
+        let (target, policy) = self.into_parts();
+        let known = match &target {
             // HTTP+SSE is older than requests that stand for themselves.
             Target::Http(options) if options.transport == Transport::Sse => {
                 Known { session: Some(true), stateless: Some(false), ..Known::default() }
@@ -67,12 +84,13 @@ impl Target {
             }
             _ => Known::default(),
         };
-        let reach = Reach::new(Arc::new(move || self.open().map(|(link, goodbye)| (link, Some(goodbye)))));
+        let reach = Reach::new(Arc::new(move || target.open().map(|(link, goodbye)| (link, Some(goodbye)))));
         reach.learn(known);
-        reach
+        reach.limited(policy)
     }
 
-    /// Makes a link to the target. The handle completes when the link was dropped and all is put away.
+    /// Makes a link to the target. The handle completes when the link was dropped and all is put away. A policy is applied
+    /// by bridges, not by links.
     pub fn open(&self) -> Result<(Link, JoinHandle<()>)> {
         Ok(match self {
             Target::Http(options) => client::connect(client::Options::clone(options))?,
@@ -82,6 +100,7 @@ impl Target {
             Target::Orchestra(options) => quic::connect(options.clone())?,
             Target::QuicMcp(options) => quic::connect_mcp(options.clone())?,
             Target::Later(later) => later.open(),
+            Target::Limited(target, _) => target.open()?,
         })
     }
 
@@ -90,13 +109,17 @@ impl Target {
         let mut key = [0; 32];
         getrandom::fill(&mut key).context("cannot get random bytes")?;
         let relay = legacy::Config { seed: fastrand::u64(..), ..legacy::Config::default() };
-        // The streams of HTTP and QUIC tell by themselves which call a message belongs to.
-        let sorted = match self {
+        Ok(Config { relay, sorted: self.is_sorted(), key: Key(key), ..Config::default() })
+    }
+
+    /// Whether its transport tells to which request a message belongs.
+    fn is_sorted(&self) -> bool {
+        match self {
             Target::Http(_) | Target::Orchestra(_) | Target::QuicMcp(_) => true,
             Target::Child(_) | Target::Unix { .. } | Target::Folder(_) => false,
             Target::Later(later) => later.sorted,
-        };
-        Ok(Config { relay, sorted, key: Key(key), ..Config::default() })
+            Target::Limited(target, _) => target.is_sorted(),
+        }
     }
 
     /// The target as peers may see it: neither paths nor secrets.
@@ -108,6 +131,7 @@ impl Target {
             Target::Folder(_) => "folder".to_owned(),
             Target::Orchestra(options) | Target::QuicMcp(options) => options.address.host.clone(),
             Target::Later(later) => later.name.clone(),
+            Target::Limited(target, _) => target.label(),
         }
     }
 }
@@ -129,6 +153,7 @@ impl fmt::Display for Target {
             Target::Orchestra(options) => write!(f, "quic://{}", options.address),
             Target::QuicMcp(options) => write!(f, "quic+mcp://{}", options.address),
             Target::Later(later) => f.write_str(&later.name),
+            Target::Limited(target, _) => target.fmt(f),
         }
     }
 }

@@ -13,6 +13,7 @@ mod eras;
 mod folder;
 mod hub;
 mod install;
+mod policy;
 mod quic;
 mod reference;
 mod servers;

@@ -1,6 +1,7 @@
 //! Requests reach their server with nothing changed but what must be, and everything comes back to its client alone.
 
 use super::*;
+use crate::Policy;
 
 #[test]
 fn only_the_name_the_id_and_the_token_are_changed() {
@@ -240,8 +241,8 @@ fn a_method_that_nobody_knows_goes_to_the_only_server() {
 
 #[test]
 fn patterns_say_which_tools_are_offered() {
-    let filtered =
-        Spec { include: vec!["get_*".into(), "set_*".into()], exclude: vec!["*_secret".into()], ..spec("a") };
+    let policy = Policy::new(&["get_*".into(), "set_*".into()], &["*_secret".into()]);
+    let filtered = Spec { policy, ..spec("a") };
     let (mut rig, servers) = Rig::with(Config { prefix: Prefix::Never, ..Config::default() }, vec![filtered]);
     rig.pass(ms(250));
     rig.offer(servers[0], &json!({ "tools": {} }), &["get_x", "get_secret", "drop_x", "set_x"]);

@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::Args as ClapArgs;
+use mcpwire_proto::Policy;
+use mcpwire_proto::conversation::Config;
 use serde_json::Value;
 use tracing::level_filters::LevelFilter;
 
@@ -53,11 +55,12 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
         let stop = shutdown::requested().context("cannot watch for signals")?;
         tokio::select! {
             report = async {
+                let (target, policy) = target.into_parts();
                 let target = match target {
                     Target::Later(later) => later.target().await?,
                     target => target,
                 };
-                Ok::<_, anyhow::Error>(Some(examine(target, config, args.patience).await))
+                Ok::<_, anyhow::Error>(Some(examine(target, policy, config, args.patience).await))
             } => report,
             _ = stop => Ok(None),
         }
@@ -72,7 +75,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-async fn examine(target: Target, config: mcpwire_proto::conversation::Config, patience: Duration) -> Report {
+async fn examine(target: Target, policy: Policy, config: Config, patience: Duration) -> Report {
     let mut report = Report::new(target.to_string());
     let opened = match &target {
         Target::Http(options) => http::examine(options, patience, &mut report).await,
@@ -83,7 +86,7 @@ async fn examine(target: Target, config: mcpwire_proto::conversation::Config, pa
         }
     };
     if !matches!(opened, Opened::Hopeless) {
-        conversation::examine(target, config, opened, patience, &mut report).await;
+        conversation::examine(target.limited(policy), config, opened, patience, &mut report).await;
     }
     report
 }
@@ -109,6 +112,7 @@ fn transport(target: &Target) -> &'static str {
         Target::Orchestra(_) => "orchestra (quic)",
         Target::QuicMcp(_) => "quic",
         Target::Later(_) => "not known yet",
+        Target::Limited(target, _) => transport(target),
     }
 }
 

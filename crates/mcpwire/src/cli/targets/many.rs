@@ -184,13 +184,7 @@ impl Many {
                 Spec::new(name, Reach::new(Arc::new(move || bail!("{why}"))), Config::default())
             }
         };
-        let spec = Spec {
-            hash: server.hash.clone(),
-            include: server.include.clone(),
-            exclude: server.exclude.clone(),
-            ..spec
-        };
-        self.remembered(spec, before)
+        self.remembered(Spec { hash: server.hash.clone(), ..spec }, before)
     }
 
     /// With what was kept of it.
