@@ -40,7 +40,7 @@ impl Hub {
     /// A name that no list has: a server need not list all that it serves.
     fn route_unlisted<'a>(&self, client: Client, part: Part, raw: &'a RawValue, name: &str) -> Route<'a> {
         // What the patterns of a server leave out is not callable because it is also not listed.
-        let shows = |upstream: &Upstream, name: &str| part != Part::Tools || upstream.spec.shows(name);
+        let shows = |upstream: &Upstream, name: &str| part != Part::Tools || upstream.spec.policy.allows(name);
         let prefixed = self.upstreams.iter().filter_map(|upstream| {
             let rest = self.config.prefix.strip(&upstream.spec.name, name)?;
             Some((upstream, rest))

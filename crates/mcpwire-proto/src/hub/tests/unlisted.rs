@@ -60,7 +60,7 @@ fn an_unlisted_tool_goes_to_the_server_it_names_or_to_the_only_one_with_tools() 
 
 #[test]
 fn an_unlisted_tool_that_the_patterns_leave_out_is_not_callable() {
-    let hidden = Spec { exclude: vec!["secret*".into()], ..spec("a") };
+    let hidden = Spec { policy: crate::Policy::new(&[], &["secret*".into()]), ..spec("a") };
     let (mut rig, servers) = Rig::new(vec![hidden]);
     rig.pass(ms(250));
     rig.offer(servers[0], &json!({ "tools": {} }), &["x", "secret"]);
