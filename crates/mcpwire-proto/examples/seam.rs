@@ -92,7 +92,7 @@ fn turn(conversation: &mut Conversation, era: Era, text: &str, now: Instant) -> 
         making += start.elapsed();
         let message = Message::parse(answer).unwrap();
         let lane = Lane::Request(id.clone());
-        conversation.handle_server(Upstream(upstream), Packet { lane, message }, now);
+        conversation.handle_server(Upstream(upstream), Packet::new(lane, message), now);
     }
     (told, making)
 }

@@ -1,6 +1,8 @@
 //! Faults, named by who is to blame, and their one mapping to JSON-RPC errors.
 
-use crate::{Id, Message};
+use std::sync::Arc;
+
+use crate::{Cause, Id, Message, Packet};
 
 /// The JSON-RPC error codes we send ourselves.
 pub mod code {
@@ -50,6 +52,9 @@ pub enum Fault {
     /// The other side of the bridge failed; the peer did nothing wrong.
     #[error("{0}")]
     Upstream(String),
+    /// The server did not answer, for this reason and in these words.
+    #[error("{1}")]
+    NoAnswer(Cause, String),
 }
 
 impl Fault {
@@ -61,7 +66,7 @@ impl Fault {
             Fault::Version { .. } => code::UNSUPPORTED_VERSION,
             Fault::Headers(_) => code::HEADER_MISMATCH,
             Fault::Params(_) => code::INVALID_PARAMS,
-            Fault::Upstream(_) => code::INTERNAL_ERROR,
+            Fault::Upstream(_) | Fault::NoAnswer(..) => code::INTERNAL_ERROR,
         }
     }
 
@@ -75,5 +80,14 @@ impl Fault {
             }
             _ => Message::error(id, self.code(), &self.to_string()),
         }
+    }
+
+    /// The same, with what the text says for those who have to decide by it.
+    pub fn to_packet(&self, id: Option<&Id>) -> Packet {
+        let cause = match self {
+            Fault::NoAnswer(cause, _) => cause.clone(),
+            _ => Cause::Us,
+        };
+        Packet::from(self.to_message(id)).because(Some(Arc::new(cause)))
     }
 }

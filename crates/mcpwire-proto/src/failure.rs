@@ -1,11 +1,8 @@
-//! Why a message that was handed to a transport did not get through, as far as recovery has to know.
+//! Why a message that was handed to a transport did not get through: what recovery has to know, and what is kept with the
+//! error that answers it.
 
-use std::borrow::Cow;
 use std::fmt;
-
-use serde::Deserialize;
-
-use crate::{Message, code};
+use std::sync::Arc;
 
 /// What became of a message that failed. It decides whether the message may be sent again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,67 +13,75 @@ pub enum Failure {
     SessionLost(String),
     /// The connection broke before the answer was whole: the message may have been executed.
     Interrupted(String),
-    /// The server, or the transport for it, refused the message for good. Holds a JSON-RPC error object.
-    Refused(Box<str>),
+    /// The server, or the transport for it, refused the message for good.
+    Refused(Refusal),
+}
+
+/// The error that answers a refused message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// A JSON-RPC error object.
+    pub error: Box<str>,
+    /// Why it is the transport's error; the server's own has none.
+    pub cause: Option<Arc<Cause>>,
+}
+
+/// Why an answer is an error that the server did not give. It stays beside the message, in its
+/// [`Packet`](crate::Packet), until the message leaves the process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cause {
+    /// The server could not be reached, or not be started.
+    Unreachable,
+    /// There is no session with the server.
+    SessionLost,
+    /// The connection was lost before the answer: the request may have been executed.
+    Interrupted,
+    /// There was no answer in time.
+    TimedOut,
+    /// HTTP answered with this status, and without a JSON-RPC error.
+    Http(Box<HttpStatus>),
+    /// What the server sent is no answer that we understand or accept.
+    Unusable,
+    /// We refused the request ourselves, as for a limit of ours.
+    Us,
+}
+
+/// An HTTP answer that is no success, as far as it was kept.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct HttpStatus {
+    pub status: u16,
+    /// The beginning of the body, on one line.
+    pub body: String,
+    /// The header `WWW-Authenticate`.
+    pub www_authenticate: Option<String>,
+    /// The header `Mcp-Auth-Server`.
+    pub auth_server: Option<String>,
+}
+
+impl Cause {
+    /// Whether the server itself said nothing that could be its answer.
+    pub fn is_no_answer(&self) -> bool {
+        !matches!(self, Cause::Unusable | Cause::Us)
+    }
+}
+
+impl Failure {
+    /// The server's own error object.
+    pub fn refused_by_server(error: impl Into<Box<str>>) -> Failure {
+        Failure::Refused(Refusal { error: error.into(), cause: None })
+    }
+
+    /// An error object of the transport's.
+    pub fn refused(error: impl Into<Box<str>>, cause: Cause) -> Failure {
+        Failure::Refused(Refusal { error: error.into(), cause: Some(Arc::new(cause)) })
+    }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Failure::Unreachable(why) | Failure::SessionLost(why) | Failure::Interrupted(why) => f.write_str(why),
-            Failure::Refused(error) => f.write_str(error),
+            Failure::Refused(refusal) => f.write_str(&refusal.error),
         }
-    }
-}
-
-/// How the errors begin that a bridge gives when its server did not answer.
-const NO_ANSWER: [&str; 6] = [
-    "cannot reach the server",
-    "the connection to the server",
-    "there is no session with the server",
-    "the server does not know the session",
-    "the server refused a session",
-    "timed out: no answer",
-];
-
-/// Whether an error response was given by a bridge because the server itself did not answer.
-pub fn tells_of_no_answer(response: &Message) -> bool {
-    #[derive(Deserialize)]
-    struct Error<'a> {
-        code: i64,
-        #[serde(borrow)]
-        message: Cow<'a, str>,
-        /// What HTTP said instead, if that is what failed.
-        #[serde(default)]
-        data: Option<Data>,
-    }
-    #[derive(Deserialize)]
-    struct Data {
-        #[serde(default)]
-        status: Option<u16>,
-    }
-    let Some(error) = response.read::<Error<'_>>() else { return false };
-    let by_http = error.message.starts_with("HTTP ") && error.data.is_some_and(|data| data.status.is_some());
-    let by_bridge = NO_ANSWER.iter().any(|beginning| error.message.starts_with(beginning));
-    error.code == i64::from(code::INTERNAL_ERROR) && (by_http || by_bridge)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Fault, Id};
-
-    #[test]
-    fn errors_of_servers_are_their_own() {
-        let id = Id::from(1);
-        let no_answer = |text: &str| tells_of_no_answer(&Fault::Upstream(text.into()).to_message(Some(&id)));
-        assert!(no_answer("cannot reach the server: it is not there; gave up after 20s"));
-        assert!(no_answer("timed out: no answer and no progress for 1s"));
-        assert!(!no_answer("timed out: the job took too long"));
-        assert!(!no_answer("HTTP 404 from the API"));
-        let error = r#"{"code":-32603,"message":"HTTP 502 Bad Gateway","data":{"status":502}}"#;
-        assert!(tells_of_no_answer(&Message::error_object(Some(&id), error)));
-        assert!(!tells_of_no_answer(&Message::error(Some(&id), -32602, "cannot reach the server")));
-        assert!(!tells_of_no_answer(&Message::result(&id, r#"{"code":-32603,"message":"x"}"#)));
     }
 }

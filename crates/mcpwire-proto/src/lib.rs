@@ -24,7 +24,7 @@ pub mod session;
 pub mod version;
 
 pub use error::{Fault, code};
-pub use failure::Failure;
+pub use failure::{Cause, Failure, HttpStatus, Refusal};
 pub use id::{Id, IdMap};
 pub use message::{Kind, Message, Rejected};
 pub use object::Object;

@@ -1,6 +1,8 @@
-//! A message and the stream of its connection that it rides on.
+//! A message, the stream of its connection that it rides on, and what this process knows of it beyond its text.
 
-use crate::{Id, Message};
+use std::sync::Arc;
+
+use crate::{Cause, Id, Message};
 
 /// On which stream of a connection a message rides.
 ///
@@ -21,10 +23,31 @@ pub enum Lane {
 pub struct Packet {
     pub lane: Lane,
     pub message: Message,
+    /// Why we answered in place of the server. The server's own answers, and all other messages, have none: code that
+    /// must tell them apart reads this, never the text of an error.
+    pub cause: Option<Arc<Cause>>,
+}
+
+impl Packet {
+    /// A message that a peer sent, or that needs no explanation.
+    pub fn new(lane: Lane, message: Message) -> Packet {
+        Packet { lane, message, cause: None }
+    }
+
+    /// The same packet with the reason for an error that the server did not give.
+    pub fn because(mut self, cause: Option<Arc<Cause>>) -> Packet {
+        self.cause = cause;
+        self
+    }
+
+    /// Whether this is an error that stands for an answer the server did not give.
+    pub fn is_unanswered(&self) -> bool {
+        self.cause.as_ref().is_some_and(|cause| cause.is_no_answer())
+    }
 }
 
 impl From<Message> for Packet {
     fn from(message: Message) -> Packet {
-        Packet { lane: Lane::Main, message }
+        Packet::new(Lane::Main, message)
     }
 }

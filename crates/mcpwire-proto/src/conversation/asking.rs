@@ -23,7 +23,7 @@ pub(super) struct Asking {
     /// The `initialize` that is tried as well.
     pub(super) opening: Option<Opening>,
     /// The server's refusal of it.
-    refusal: Option<Message>,
+    refusal: Option<Packet>,
     /// `server/discover` was answered with an error while `initialize` was under way.
     declined: bool,
     /// For whom a session would be opened.
@@ -102,7 +102,7 @@ impl Conversation {
         } else if asking.is_opening(packet.message.id()) {
             match packet.message.kind() {
                 Kind::Result { .. } => self.found_open_session(packet, now),
-                _ => self.opening_refused(packet.message, now),
+                _ => self.opening_refused(packet, now),
             }
         }
     }
@@ -117,7 +117,7 @@ impl Conversation {
         }
     }
 
-    fn opening_refused(&mut self, error: Message, now: Instant) {
+    fn opening_refused(&mut self, error: Packet, now: Instant) {
         let StatelessSide::Asking(asking) = &mut self.stateless else { return };
         if asking.declined {
             return self.found_nothing(&error);
@@ -130,8 +130,7 @@ impl Conversation {
         let StatelessSide::Asking(asking) = std::mem::replace(&mut self.stateless, StatelessSide::None) else { return };
         self.learn(|known| known.stateless = Some(true));
         if let Some(id) = asking.asked_by_client.as_ref().and_then(Message::id) {
-            self.effects
-                .push_back(Effect::ToClient(Packet { lane: Lane::Request(id.clone()), message: answer.with_id(id) }));
+            self.effects.push_back(Effect::ToClient(Packet::new(Lane::Request(id.clone()), answer.with_id(id))));
         }
         let relay = Box::new(Relay::new(self.config.relay.clone()));
         self.stateless = StatelessSide::Direct { relay, on_trust: false };
@@ -170,11 +169,11 @@ impl Conversation {
     }
 
     /// Nothing could be found out: everybody who waits hears why, and the next request tries again.
-    pub(super) fn found_nothing(&mut self, error: &Message) {
+    pub(super) fn found_nothing(&mut self, error: &Packet) {
         let StatelessSide::Asking(asking) = std::mem::replace(&mut self.stateless, StatelessSide::None) else { return };
         for message in asking.asked_by_client.iter().chain(&asking.held) {
             if let Some(id) = message.id() {
-                self.tell_client(error.with_id(id));
+                self.tell_client(Packet { message: error.message.with_id(id), ..error.clone() });
             }
         }
     }
@@ -193,7 +192,7 @@ impl Conversation {
                         asked |= packet.message.id() == Some(&question);
                         effects.push_back(Effect::ToServer(upstream, packet));
                     }
-                    RelayEffect::ToClient(packet) if packet.message.is_response() => given_up.push(packet.message),
+                    RelayEffect::ToClient(packet) if packet.message.is_response() => given_up.push(packet),
                     RelayEffect::ToClient(_) => {}
                 }
             }
@@ -204,7 +203,9 @@ impl Conversation {
         }
         for error in given_up {
             match &self.stateless {
-                StatelessSide::Asking(asking) if asking.is_opening(error.id()) => self.opening_refused(error, now),
+                StatelessSide::Asking(asking) if asking.is_opening(error.message.id()) => {
+                    self.opening_refused(error, now)
+                }
                 // A server that goes away when it is asked may still open a session.
                 StatelessSide::Asking(asking) if asking.lost || asking.opening.is_some() => self.declined(now),
                 _ => self.found_nothing(&error),

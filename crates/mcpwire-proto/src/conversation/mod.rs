@@ -174,8 +174,8 @@ impl Conversation {
     /// The next thing to do, if any.
     pub fn poll_effect(&mut self) -> Option<Effect> {
         Some(match self.effects.pop_front()? {
-            Effect::ToClient(Packet { lane, message }) => {
-                Effect::ToClient(Packet { lane, message: self.policy.filter(message) })
+            Effect::ToClient(Packet { lane, message, cause }) => {
+                Effect::ToClient(Packet { lane, message: self.policy.filter(message), cause })
             }
             effect => effect,
         })
@@ -225,7 +225,7 @@ impl Conversation {
             Kind::Request { method, .. } if meta::declared(&message).is_some() => {
                 if method.is_gone() {
                     let fault = Fault::UnknownMethod(method.to_string());
-                    return self.tell_client(fault.to_message(message.id()));
+                    return self.tell_client(fault.to_packet(message.id()));
                 }
                 self.spoke_stateless = true;
                 self.stateless_client(message, now);
@@ -283,7 +283,7 @@ impl Conversation {
     fn answer_fault(&mut self, id: Option<&Id>, fault: &Fault) {
         // An id that is under way belongs to the request that came first.
         let id = id.filter(|id| !self.session.knows(id) && !self.stateless.knows(id));
-        self.tell_client(fault.to_message(id));
+        self.tell_client(fault.to_packet(id));
     }
 
     pub fn handle_server(&mut self, upstream: Upstream, packet: Packet, now: Instant) {
@@ -382,8 +382,8 @@ impl Conversation {
         }
     }
 
-    fn tell_client(&mut self, message: Message) {
-        self.effects.push_back(Effect::ToClient(message.into()));
+    fn tell_client(&mut self, packet: impl Into<Packet>) {
+        self.effects.push_back(Effect::ToClient(packet.into()));
     }
 }
 
@@ -396,8 +396,8 @@ enum Side {
 /// What a failure says of the server's era, as the answer it stands for. A server that misses a session has them.
 fn answer_by(request: &Message, failure: &Failure) -> Option<Message> {
     match failure {
-        Failure::Refused(error) if era::refuses_everything(error) => None,
-        Failure::Refused(error) => Some(Message::error_object(request.id(), error)),
+        Failure::Refused(refusal) if era::refuses_everything(refusal) => None,
+        Failure::Refused(refusal) => Some(Message::error_object(request.id(), &refusal.error)),
         Failure::SessionLost(why) => Some(Message::error(request.id(), code::INVALID_REQUEST, why)),
         Failure::Unreachable(_) | Failure::Interrupted(_) => None,
     }

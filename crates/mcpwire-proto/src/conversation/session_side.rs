@@ -160,7 +160,7 @@ impl Conversation {
             SessionSide::Asking(_) => {
                 let fault = Fault::Upstream("too much waits for the server already".into());
                 if message.is_request() {
-                    self.tell_client(fault.to_message(message.id()));
+                    self.tell_client(fault.to_packet(message.id()));
                 }
             }
             SessionSide::Translated { client, .. } => {

@@ -14,7 +14,7 @@ use super::asking::Asking;
 use super::{Conversation, Effect, Upstream, answer_by};
 use crate::era::{self, Era, OldServer, OldServerConfig, Sort};
 use crate::session::legacy::{self, Effect as RelayEffect, Phase, Session as Relay};
-use crate::{Failure, Fault, Id, Kind, Message, Packet, method};
+use crate::{Cause, Failure, Fault, Id, Kind, Message, Packet, method};
 
 /// The most messages that wait for the server's era to be found out.
 const MOST_HELD: usize = 10_000;
@@ -135,7 +135,7 @@ impl Conversation {
                     asking.held.push_back(message);
                 } else if let Some(id) = message.id() {
                     let fault = Fault::Upstream("too much waits for the server already".into());
-                    let refusal = fault.to_message(Some(id));
+                    let refusal = fault.to_packet(Some(id));
                     self.tell_client(refusal);
                 }
             }
@@ -326,7 +326,9 @@ impl Conversation {
                 server.abandon(why, now);
                 self.pump_pool(now);
             }
-            StatelessSide::Asking(_) => self.found_nothing(&Fault::Upstream(why.to_owned()).to_message(None)),
+            StatelessSide::Asking(_) => {
+                self.found_nothing(&Fault::NoAnswer(Cause::Interrupted, why.to_owned()).to_packet(None))
+            }
             _ => self.on_stateless_relay(|relay| relay.abandon(why)),
         }
     }

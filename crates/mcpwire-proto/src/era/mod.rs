@@ -22,7 +22,7 @@ pub(crate) use old_client::{OldClient, Out};
 pub(crate) use old_server::{Config as OldServerConfig, OldServer, Seat, Sort, opener};
 pub(crate) use translate::subscribed;
 
-use crate::{Id, Kind, Message, Object, code, method};
+use crate::{Cause, Id, Kind, Message, Refusal, code, method};
 
 /// How versions of the protocol open a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,10 +44,11 @@ pub fn era_by(answer: &Message) -> Era {
 }
 
 /// Whether a transport's refusal is not about the message: without credentials nothing is answered, in any era.
-pub(crate) fn refuses_everything(error: &str) -> bool {
-    let error = Object::parse(error).unwrap_or_default();
-    let status = error.object("data").and_then(|data| data.get("status")?.parse::<u16>().ok());
-    status.is_some_and(|status| matches!(status, 401 | 403 | 407 | 429 | 500..))
+pub(crate) fn refuses_everything(refusal: &Refusal) -> bool {
+    match refusal.cause.as_deref() {
+        Some(Cause::Http(http)) => matches!(http.status, 401 | 403 | 407 | 429 | 500..),
+        _ => false,
+    }
 }
 
 /// A `server/discover` on behalf of a client that sent `initialize`.

@@ -7,9 +7,8 @@ use super::catalogue::Part;
 use super::fetch::Ask;
 use super::links::returned;
 use super::{Client, Effect, Hub, Place, Server};
-use crate::failure::tells_of_no_answer;
 use crate::object::quoted;
-use crate::{Fault, Id, Kind, Lane, Message, Packet, meta, method};
+use crate::{Cause, Fault, Id, Kind, Lane, Message, Packet, meta, method};
 
 /// A request that is with a server, by our id.
 #[derive(Debug)]
@@ -56,50 +55,51 @@ pub(super) struct Turn {
     pub address: String,
     pub rest: VecDeque<Server>,
     /// What the first server answered, which is the likeliest to know: the client gets it if nobody has it.
-    pub refused: Option<Message>,
+    pub refused: Option<Packet>,
 }
 
 impl Hub {
     pub fn handle_server(&mut self, server: Server, packet: Packet, now: Instant) {
-        let Packet { lane, message } = packet;
-        match message.kind() {
+        match packet.message.kind() {
             Kind::Result { id } | Kind::Error { id: Some(id) } => {
                 // An id that another server was given is none of this one's.
                 if self.owed.entry(id).is_some_and(|owed| owed.server() == server)
                     && let Some((ours, owed)) = self.owed.settle(id)
                 {
-                    self.answered(&ours, owed, &message, now);
+                    self.answered(&ours, owed, &packet, now);
                 }
             }
-            Kind::Notification { .. } => self.heard(server, &lane, message, now),
+            Kind::Notification { .. } => self.heard(server, &packet.lane, packet.message, now),
             Kind::Request { .. } | Kind::Error { id: None } => {
-                tracing::debug!(target: "hub", "dropped a server's {message}: it belongs to no request");
+                tracing::debug!(target: "hub", "dropped a server's {}: it belongs to no request", packet.message);
             }
         }
     }
 
-    fn answered(&mut self, ours: &Id, owed: Owed, message: &Message, now: Instant) {
+    fn answered(&mut self, ours: &Id, owed: Owed, answer: &Packet, now: Instant) {
         self.count_off(&owed);
         match owed {
-            Owed::Call(call) => self.call_answered(*call, message, now),
-            Owed::Own { server, ask } => self.fetched(server, ask, message, now),
-            Owed::Listen { server } => self.listen_ended(server, ours, message, now),
+            Owed::Call(call) => self.call_answered(*call, answer, now),
+            Owed::Own { server, ask } => self.fetched(server, ask, answer, now),
+            Owed::Listen { server } => self.listen_ended(server, ours, answer, now),
         }
     }
 
-    fn call_answered(&mut self, mut call: Call, message: &Message, now: Instant) {
-        let went_well = matches!(message.kind(), Kind::Result { .. });
-        // One that has not told what it offers, and now gives such an error, may not even be there.
+    fn call_answered(&mut self, mut call: Call, packet: &Packet, now: Instant) {
+        let went_well = matches!(packet.message.kind(), Kind::Result { .. });
+        // A server that has never listed anything and sends no usable answer may not be an MCP server at all.
         let unseen = self.upstream(call.server).is_some_and(|upstream| !upstream.live);
-        let failed = !went_well && (tells_of_no_answer(message) || unseen && is_internal(message));
+        let unusable = matches!(packet.cause.as_deref(), Some(Cause::Unusable));
+        let failed = packet.is_unanswered() || unseen && unusable;
         self.note_outcome(call.server, failed, now);
-        let answer = message.with_id(&call.id);
+        let answer = packet.message.with_id(&call.id);
         let answer = match self.upstream(call.server).filter(|_| failed) {
             Some(upstream) => naming(&answer, &upstream.spec.name),
             None => answer,
         };
+        let answer = Packet::from(answer).because(packet.cause.clone());
         if went_well {
-            self.note_links(&call, message);
+            self.note_links(&call, &packet.message);
         } else if let Some(turn) = call.turn.take() {
             return self.ask_the_next(call, turn, answer, now);
         }
@@ -130,7 +130,7 @@ impl Hub {
     }
 
     /// Asks the next server that may have what a call asks for; if there is none, gives the client the first refusal.
-    fn ask_the_next(&mut self, call: Call, mut turn: Turn, refused: Message, now: Instant) {
+    fn ask_the_next(&mut self, call: Call, mut turn: Turn, refused: Packet, now: Instant) {
         let refused = turn.refused.take().unwrap_or(refused);
         let Ok(server) = self.admit_first(&mut turn.rest, now) else {
             return self.answer(call.client, &call.id, refused);
@@ -161,7 +161,7 @@ impl Hub {
             let Some((_, owed)) = self.owed.settle(&id) else { continue };
             self.count_off(&owed);
             if let Owed::Call(call) = owed {
-                self.refuse(call.client, &call.id, &Fault::Upstream(why.to_owned()));
+                self.refuse(call.client, &call.id, &Fault::NoAnswer(Cause::Interrupted, why.to_owned()));
             }
         }
         if let Some(upstream) = self.upstream(server) {
@@ -224,11 +224,6 @@ impl Hub {
             None => tracing::debug!(target: "hub", "dropped {message}: it cannot be told whose it is"),
         }
     }
-}
-
-fn is_internal(error: &Message) -> bool {
-    let error = error.members();
-    error.is_some_and(|error| error.get("code") == Some("-32603"))
 }
 
 /// The same error, saying whose it is.

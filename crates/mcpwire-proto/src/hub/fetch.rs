@@ -7,11 +7,10 @@ use std::time::Instant;
 use super::answers::Owed;
 use super::catalogue::{Catalogue, Part, page};
 use super::{Effect, Hub, Server};
-use crate::failure::tells_of_no_answer;
 use crate::meta::key;
 use crate::object::quoted;
 use crate::version::V2026_07_28;
-use crate::{Id, Kind, Message, method};
+use crate::{Id, Kind, Message, Packet, method};
 
 /// The most pages of one list.
 const MOST_PAGES: usize = 1000;
@@ -86,7 +85,8 @@ impl Hub {
     }
 
     /// The server has answered one of our questions.
-    pub(super) fn fetched(&mut self, server: Server, ask: Ask, answer: &Message, now: Instant) {
+    pub(super) fn fetched(&mut self, server: Server, ask: Ask, packet: &Packet, now: Instant) {
+        let answer = &packet.message;
         let Some(upstream) = self.upstream(server) else { return };
         let Some(fetch) = &mut upstream.fetch else { return };
         fetch.open = fetch.open.saturating_sub(1);
@@ -97,7 +97,7 @@ impl Hub {
             (Ask::Discover, None) if !is_unknown_method(answer) => {
                 return self.fetch_failed(server, answer.payload().unwrap_or_default(), now);
             }
-            (_, None) if tells_of_no_answer(answer) => {
+            (_, None) if packet.is_unanswered() => {
                 return self.fetch_failed(server, answer.payload().unwrap_or_default(), now);
             }
             (Ask::Discover, result) => {

@@ -8,7 +8,7 @@ use super::answers::Owed;
 use super::{Client, Effect, Hub, Place, Server};
 use crate::era::subscribed;
 use crate::filter::{Filter, covers};
-use crate::{Fault, Id, Kind, Message, meta, method};
+use crate::{Fault, Id, Kind, Message, Packet, meta, method};
 
 /// The most resources in one listen, and the most listens of one client.
 const MOST_RESOURCES: usize = 10_000;
@@ -158,13 +158,13 @@ impl Hub {
     }
 
     /// The server ended our listen, or refused it.
-    pub(super) fn listen_ended(&mut self, server: Server, ours: &Id, answer: &Message, now: Instant) {
+    pub(super) fn listen_ended(&mut self, server: Server, ours: &Id, answer: &Packet, now: Instant) {
         let Some(upstream) = self.upstream(server) else { return };
         let Some(listening) = upstream.listening.values_mut().find(|listening| listening.is(ours)) else { return };
         listening.current.take_if(|current| current == ours);
         listening.next.take_if(|next| next == ours);
         if !listening.is_open() {
-            let refused = matches!(answer.kind(), Kind::Error { .. }) && !crate::failure::tells_of_no_answer(answer);
+            let refused = matches!(answer.message.kind(), Kind::Error { .. }) && !answer.is_unanswered();
             listening.refused = refused;
             listening.retry_at = (!refused).then(|| now + upstream.backoff.next_wait());
         }
@@ -175,7 +175,7 @@ impl Hub {
         let Some(id) = meta::cancelled_request(message) else { return };
         if matches!(self.owed.entry(&id), Some(Owed::Listen { server: asked }) if *asked == server) {
             self.owed.settle(&id);
-            self.listen_ended(server, &id, message, now);
+            self.listen_ended(server, &id, &message.clone().into(), now);
         }
     }
 

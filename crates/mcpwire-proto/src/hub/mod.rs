@@ -352,21 +352,21 @@ impl Hub {
     }
 
     /// Says something about a client's request.
-    fn tell(&mut self, client: Client, id: &Id, message: Message) {
-        let packet = Packet { lane: Lane::Request(id.clone()), message };
+    fn tell(&mut self, client: Client, id: &Id, packet: impl Into<Packet>) {
+        let packet = Packet { lane: Lane::Request(id.clone()), ..packet.into() };
         self.effects.push_back(Effect::ToClient(client, packet));
     }
 
     /// Answers a client's request, which is then forgotten.
-    fn answer(&mut self, client: Client, id: &Id, message: Message) {
+    fn answer(&mut self, client: Client, id: &Id, packet: impl Into<Packet>) {
         if let Some(guest) = self.clients.get_mut(&client)
             && guest.under_way.remove(id).is_some()
         {
-            self.tell(client, id, message);
+            self.tell(client, id, packet);
         }
     }
 
     fn refuse(&mut self, client: Client, id: &Id, fault: &Fault) {
-        self.answer(client, id, fault.to_message(Some(id)));
+        self.answer(client, id, fault.to_packet(Some(id)));
     }
 }

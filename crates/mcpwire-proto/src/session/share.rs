@@ -365,7 +365,7 @@ impl Share {
     }
 
     fn tell_client(&mut self, member: Member, lane: Lane, message: Message) {
-        self.effects.push_back(Effect::ToClient(member, Packet { lane, message }));
+        self.effects.push_back(Effect::ToClient(member, Packet::new(lane, message)));
     }
 
     fn tell_server(&mut self, message: Message) {

@@ -26,7 +26,7 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use mcpwire_proto::conversation::{Config, Conversation, Effect, Known, Upstream};
-use mcpwire_proto::{Failure, Id, Lane, Message, Packet, Policy, version};
+use mcpwire_proto::{Cause, Failure, HttpStatus, Id, Lane, Message, Packet, Policy, version};
 use serde_json::Value;
 
 use crate::judge::{By, Judge};
@@ -256,7 +256,7 @@ impl Stage {
             let lane = lane(stream).unwrap_or(if self.unsorted { Lane::Unsorted } else { Lane::Main });
             let message = Message::parse(text.into()).expect("servers' garbage does not come this far");
             self.judge.at_server(upstream, by, &message);
-            return self.conversation.handle_server(Upstream(upstream), Packet { lane, message }, self.now);
+            return self.conversation.handle_server(Upstream(upstream), Packet::new(lane, message), self.now);
         }
         assert_eq!(place, "client", "who is that?");
         if text.starts_with('[') {
@@ -310,7 +310,7 @@ impl Stage {
             "unreachable" => Failure::Unreachable(why),
             "interrupted" => Failure::Interrupted(why),
             "lost" => Failure::SessionLost(why),
-            "refused" => Failure::Refused(why.into()),
+            "refused" => refused(&why),
             _ => panic!("no failure: {kind}"),
         };
         // Its answer will not come: it may be sent again under the same id.
@@ -412,6 +412,15 @@ impl Stage {
 }
 
 /// Takes the first packet, or the first that fits, which must fit.
+/// A refusal: by HTTP if its data name a status, as the transport writes it, else the server's own.
+fn refused(error: &str) -> Failure {
+    let read: Value = serde_json::from_str(error).expect("JSON");
+    match read["data"]["status"].as_u64().and_then(|status| u16::try_from(status).ok()) {
+        Some(status) => Failure::refused(error, Cause::Http(Box::new(HttpStatus { status, ..HttpStatus::default() }))),
+        None => Failure::refused_by_server(error),
+    }
+}
+
 fn take(queue: &mut VecDeque<Packet>, bound: &mut HashMap<String, Value>, expected: &Value, later: bool) -> Packet {
     let mut came = String::new();
     for at in 0..queue.len() {

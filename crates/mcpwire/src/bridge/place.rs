@@ -196,7 +196,7 @@ mod tests {
                 let request = server.rx.blocking_recv().expect("a request").message;
                 assert_eq!(request.id(), Some(&Id::from(number)), "requests keep their order");
                 let answer = Message::result(&Id::from(number), "{}");
-                let packet = Packet { lane: Lane::Unsorted, message: answer };
+                let packet = Packet::new(Lane::Unsorted, answer);
                 server.tx.blocking_send(Event::Packet(packet)).expect("the bridge is there");
             }
             server

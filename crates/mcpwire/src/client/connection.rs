@@ -31,7 +31,7 @@ impl Connection {
         }
         let tap = Tap { books: Arc::clone(&books), handler: Arc::clone(&handler), recover };
         let upstreams = Upstreams::opened(tap.on(reach)).map_err(|error| Error::Unreachable(format!("{error:#}")))?;
-        let driver = Driver::new(Arc::clone(&books), Arc::clone(&handler));
+        let driver = Driver::new(Arc::clone(&books), Arc::clone(&handler), recover);
         let running = Running(Arc::clone(&books));
         tokio::spawn(async move {
             let stop = running.0.stop.notified();

@@ -17,14 +17,16 @@ use crate::link::Event;
 pub(super) struct Driver {
     pub(super) books: Arc<Books>,
     pub(super) handler: Arc<dyn Handler>,
+    /// Whether the bridge makes up for failures.
+    recover: bool,
     answering: JoinSet<()>,
     /// The server's requests that are being answered.
     asked: HashMap<Id, AbortHandle>,
 }
 
 impl Driver {
-    pub(super) fn new(books: Arc<Books>, handler: Arc<dyn Handler>) -> Driver {
-        Driver { books, handler, answering: JoinSet::new(), asked: HashMap::new() }
+    pub(super) fn new(books: Arc<Books>, handler: Arc<dyn Handler>, recover: bool) -> Driver {
+        Driver { books, handler, recover, answering: JoinSet::new(), asked: HashMap::new() }
     }
 
     /// Runs until the bridge has ended. What is being answered then has nobody to be sent to.
@@ -32,7 +34,7 @@ impl Driver {
         loop {
             tokio::select! {
                 packet = packets.recv() => match packet {
-                    Some(packet) => self.take(packet.message),
+                    Some(packet) => self.take(packet),
                     None => return,
                 },
                 Some(answered) = self.answering.join_next_with_id() => self.answered(answered),
@@ -40,20 +42,21 @@ impl Driver {
         }
     }
 
-    fn take(&mut self, message: Message) {
+    fn take(&mut self, packet: Packet) {
+        let message = &packet.message;
         match message.kind() {
             Kind::Result { id } => {
                 if let Some(pending) = self.books.settle(id) {
-                    let _ = pending.reply.send(Ok(message));
+                    let _ = pending.reply.send(Ok(message.clone()));
                 }
             }
             Kind::Error { id: Some(id) } => {
                 if let Some(pending) = self.books.settle(id) {
-                    let _ = pending.reply.send(Err(Error::of(&message)));
+                    let _ = pending.reply.send(Err(Error::of(&packet, self.recover)));
                 }
             }
             Kind::Error { id: None } => self.handler.on_error(message.payload().unwrap_or_default()),
-            Kind::Notification { method } => self.hear(method, &message),
+            Kind::Notification { method } => self.hear(method, message),
             Kind::Request { id, method } => self.ask(id.clone(), method.to_string(), message.clone()),
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use mcpwire_proto::{Message, Object, code};
+use mcpwire_proto::{Cause as Because, HttpStatus, Object, Packet, code};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -64,18 +64,32 @@ impl Error {
         Error::Closed(why.map(|why| Cause(why.to_owned())))
     }
 
-    /// What an error response means for the request that it answers.
-    pub(super) fn of(response: &Message) -> Error {
+    /// What an error response means for the request that it answers. A bridge that recovers says in its own words what
+    /// went wrong; without recovery the cause is all there is.
+    pub(super) fn of(packet: &Packet, recovers: bool) -> Error {
+        let response = &packet.message;
         let Some(error) = response.read::<RpcError>() else {
-            let message = format!("expected an error object, came {}", response.payload().unwrap_or("none"));
+            let message = format!("expected an error object, got {}", response.payload().unwrap_or("none"));
             return RpcError::new(code::INTERNAL_ERROR, message).into();
         };
-        if let Some(failed) = Failed::told_by(&error) {
-            return failed.into_error(response.id().map(ToString::to_string).unwrap_or_default(), error.message);
+        match packet.cause.as_deref() {
+            Some(Because::Http(told)) => Error::Http(Box::new(HttpError::from(&**told))),
+            Some(cause) if !recovers => {
+                let id = response.id().map(ToString::to_string).unwrap_or_default();
+                Error::without_recovery(cause, id, error)
+            }
+            _ => Error::Rpc(error),
         }
-        match HttpError::told_by(&error) {
-            Some(http) => Error::Http(Box::new(http)),
-            None => Error::Rpc(error),
+    }
+
+    fn without_recovery(cause: &Because, id: String, error: RpcError) -> Error {
+        match (cause, HttpError::of_text(&error.message)) {
+            (Because::Unreachable | Because::Interrupted | Because::SessionLost, Some(http)) => {
+                Error::Http(Box::new(http))
+            }
+            (Because::Interrupted, None) => Error::NoResponse { id, source: Cause(error.message) },
+            (Because::Unreachable | Because::SessionLost, None) => Error::Unreachable(error.message),
+            _ => Error::Rpc(error),
         }
     }
 }
@@ -130,25 +144,17 @@ pub struct HttpError {
 }
 
 impl HttpError {
-    /// The transport reports a status as an error whose data name it.
-    fn told_by(error: &RpcError) -> Option<HttpError> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Data {
-            status: u16,
-            www_authenticate: Option<String>,
-            mcp_auth_server: Option<String>,
-        }
-        let http = HttpError::of_text(&error.message)?;
-        let data: Data = serde_json::from_str(error.data.as_ref()?.get()).ok()?;
-        let (www_authenticate, auth_server) = (data.www_authenticate, data.mcp_auth_server);
-        Some(HttpError { www_authenticate, auth_server, ..http }).filter(|http| http.status == data.status)
-    }
-
     fn of_text(text: &str) -> Option<HttpError> {
         let (status, body) = http::client::described(text)?;
         let body = body.to_owned();
         Some(HttpError { status: status.as_u16(), body, www_authenticate: None, auth_server: None })
+    }
+}
+
+impl From<&HttpStatus> for HttpError {
+    fn from(told: &HttpStatus) -> HttpError {
+        let HttpStatus { status, body, www_authenticate, auth_server } = told.clone();
+        HttpError { status, body, www_authenticate, auth_server }
     }
 }
 
@@ -161,41 +167,5 @@ impl fmt::Display for HttpError {
         let hints = [hint("WWW-Authenticate", &self.www_authenticate), hint("Mcp-Auth-Server", &self.auth_server)];
         let hints: Vec<_> = hints.into_iter().flatten().collect();
         if hints.is_empty() { Ok(()) } else { write!(f, " [{}]", hints.join("; ")) }
-    }
-}
-
-/// What became of a message of a client that does not recover. It travels through the bridge as an error's data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Failed {
-    Unreachable,
-    Interrupted,
-    SessionLost,
-}
-
-const FAILED: &str = "io.mcpwire/failed";
-
-impl Failed {
-    pub(super) fn to_object(self, why: &str) -> String {
-        let data = format!(r#"{{"{FAILED}":"{self:?}"}}"#);
-        let error = RpcError { data: RawValue::from_string(data).ok(), ..RpcError::new(code::INTERNAL_ERROR, why) };
-        error.to_object()
-    }
-
-    fn told_by(error: &RpcError) -> Option<Failed> {
-        let data = Object::parse(error.data.as_ref()?.get())?;
-        match data.string(FAILED)?.as_str() {
-            "Unreachable" => Some(Failed::Unreachable),
-            "Interrupted" => Some(Failed::Interrupted),
-            "SessionLost" => Some(Failed::SessionLost),
-            _ => None,
-        }
-    }
-
-    fn into_error(self, id: String, why: String) -> Error {
-        match (self, HttpError::of_text(&why)) {
-            (_, Some(http)) => Error::Http(Box::new(http)),
-            (Failed::Interrupted, None) => Error::NoResponse { id, source: Cause(why) },
-            (Failed::Unreachable | Failed::SessionLost, None) => Error::Unreachable(why),
-        }
     }
 }

@@ -3,11 +3,10 @@
 
 use std::sync::Arc;
 
-use mcpwire_proto::{Failure, Message};
+use mcpwire_proto::{Cause, Failure, Message, Packet, code};
 
 use super::books::Books;
-use super::error::Failed;
-use super::{Error, Handler};
+use super::{Error, Handler, RpcError};
 use crate::bridge::Reach;
 use crate::channel::{Receiver, Sender, channel};
 use crate::link::{Event, Link};
@@ -70,19 +69,23 @@ impl Tap {
 /// A failure that nobody is to make up for.
 fn finally(event: Event) -> Event {
     let Event::Failed { message, failure } = event else { return event };
-    let (failed, why) = match &failure {
-        Failure::Unreachable(why) => (Failed::Unreachable, why),
-        Failure::Interrupted(why) => (Failed::Interrupted, why),
-        Failure::SessionLost(why) => (Failed::SessionLost, why),
+    let (cause, why) = match &failure {
+        Failure::Unreachable(why) => (Cause::Unreachable, why),
+        Failure::Interrupted(why) => (Cause::Interrupted, why),
+        Failure::SessionLost(why) => (Cause::SessionLost, why),
         Failure::Refused(_) => return Event::Failed { message, failure },
     };
-    let failure = Failure::Refused(failed.to_object(why).into());
+    let error = RpcError::new(code::INTERNAL_ERROR, why);
+    let failure = Failure::refused(error.to_object(), cause);
     Event::Failed { message, failure }
 }
 
 fn in_words(failure: &Failure) -> String {
     match failure {
-        Failure::Refused(error) => Error::of(&Message::error_object(None, error)).to_string(),
+        Failure::Refused(refusal) => {
+            let error = Packet::from(Message::error_object(None, &refusal.error)).because(refusal.cause.clone());
+            Error::of(&error, true).to_string()
+        }
         other => other.to_string(),
     }
 }

@@ -307,7 +307,7 @@ impl Session {
     fn end_listeners(&mut self) {
         for (id, _) in self.listeners.drain() {
             let message = Message::result(&id, &format!(r#"{{{},"resultType":"complete"}}"#, subscription(&id)));
-            let _ = self.tx.try_send(Event::Packet(Packet { lane: Lane::Request(id), message }));
+            let _ = self.tx.try_send(Event::Packet(Packet::new(Lane::Request(id), message)));
         }
     }
 
@@ -341,7 +341,7 @@ impl Session {
 
     /// Waits while the client is slow to read.
     async fn send(&self, lane: Lane, message: Message) -> Result<(), Gone> {
-        self.tx.send(Event::Packet(Packet { lane, message })).await.map_err(|_| Gone)
+        self.tx.send(Event::Packet(Packet::new(lane, message))).await.map_err(|_| Gone)
     }
 }
 

@@ -169,8 +169,8 @@ impl Watch {
     /// A message to the server did not get through.
     pub fn saw_failure(&mut self, failure: &Failure) {
         self.failure = match failure {
-            Failure::Refused(error) => {
-                let error = serde_json::from_str::<Value>(error).unwrap_or_default();
+            Failure::Refused(refusal) => {
+                let error = serde_json::from_str::<Value>(&refusal.error).unwrap_or_default();
                 error["message"].as_str().unwrap_or("the server refused a message").to_owned()
             }
             failure => failure.to_string(),
@@ -225,7 +225,7 @@ mod tests {
         let health = Health::new("t");
         let mut watch = health.watch();
         watch.report(Condition::Starting, "");
-        watch.saw_failure(&Failure::Refused(r#"{"code":-32603,"message":"cannot start it"}"#.into()));
+        watch.saw_failure(&Failure::refused_by_server(r#"{"code":-32603,"message":"cannot start it"}"#));
         watch.report(Condition::Idle, "");
         assert!(!health.is_up());
         assert_eq!(health.to_json()["lastError"]["text"], "cannot start it");

@@ -19,7 +19,7 @@ pub(super) enum Outbox {
 impl Outbox {
     /// Waits while the client is slow to read.
     pub(super) async fn send(&self, lane: Lane, message: Message) -> Result<(), Gone> {
-        let packet = Packet { lane, message };
+        let packet = Packet::new(lane, message);
         match self {
             Outbox::Port(tx) => tx.send(Event::Packet(packet)).await.map_err(|_| Gone),
             Outbox::Front(tx) => tx.send(packet).await.map_err(|_| Gone),

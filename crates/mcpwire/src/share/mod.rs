@@ -154,9 +154,7 @@ impl Clients {
         while let Some(effect) = self.share.poll_effect() {
             match effect {
                 Effect::ToServer(message) => self.to_server.push_back(message),
-                Effect::ToClient(member, Packet { lane, message }) => {
-                    self.tell(member, Event::Packet(Packet { lane, message }));
-                }
+                Effect::ToClient(member, packet) => self.tell(member, Event::Packet(packet)),
             }
         }
         hand_over(&mut self.to_server, server, Packet::from);

@@ -60,7 +60,7 @@ impl OldClient {
             if let Some(round) = self.calls.get_mut(id).and_then(|call| call.round.as_mut()) {
                 round.open += 1;
             }
-            self.out.push_back(Out::Client(Packet { lane: Lane::Request(id.clone()), message: question }));
+            self.out.push_back(Out::Client(Packet::new(Lane::Request(id.clone()), question)));
         }
         self.go_on_if_all_is_said(id);
     }
@@ -109,7 +109,7 @@ impl OldClient {
             self.asked.remove(&id);
             let params = format!(r#"{{"requestId":{id},"reason":"the call is over"}}"#);
             let message = Message::notification(method::CANCELLED, Some(&params));
-            self.out.push_back(Out::Client(Packet { lane: Lane::Request(call.clone()), message }));
+            self.out.push_back(Out::Client(Packet::new(Lane::Request(call.clone()), message)));
         }
     }
 }

@@ -212,7 +212,7 @@ impl OldClient {
             return self.listen_again(subscription, now);
         }
         let message = translate::unsubscribed(message);
-        self.out.push_back(Out::Client(Packet { lane: Lane::Main, message }));
+        self.out.push_back(Out::Client(Packet::new(Lane::Main, message)));
     }
 
     fn acknowledged(&mut self, message: &Message) {

@@ -23,7 +23,7 @@ use super::translate;
 use crate::identity::{Identity, Sender};
 use crate::method;
 use crate::version::STATELESS_ERA;
-use crate::{Fault, Id, IdMap, Kind, Lane, Message, Packet, meta};
+use crate::{Cause, Fault, Id, IdMap, Kind, Lane, Message, Packet, meta};
 
 /// How long a client may take to answer a question: a person may be behind it.
 const ANSWER_WITHIN: Duration = Duration::from_secs(600);
@@ -169,7 +169,7 @@ impl OldClient {
 
     /// What the server sent: answers to what we asked it, and notifications.
     pub(crate) fn handle_server(&mut self, packet: Packet, now: Instant) {
-        let Packet { lane, message } = packet;
+        let Packet { lane, message, cause } = packet;
         match message.kind() {
             Kind::Result { id } | Kind::Error { id: Some(id) } => {
                 let id = id.clone();
@@ -177,7 +177,7 @@ impl OldClient {
                     return self.listen_ended(&id, &message, now);
                 }
                 match self.routes.remove(&id) {
-                    Some(client_id) => self.settle(&client_id, message, now),
+                    Some(client_id) => self.settle(&client_id, message, cause, now),
                     None => tracing::debug!(target: "era", "dropped the server's {message}: nobody waits for it"),
                 }
             }
@@ -245,7 +245,7 @@ impl OldClient {
     }
 
     /// The server has answered a request of the client's.
-    fn settle(&mut self, id: &Id, answer: Message, now: Instant) {
+    fn settle(&mut self, id: &Id, answer: Message, cause: Option<Arc<Cause>>, now: Instant) {
         let Some(call) = self.calls.get_mut(id) else { return };
         if let Kind::Error { .. } = answer.kind() {
             let versions = translate::supported_versions(&answer).unwrap_or_default();
@@ -256,7 +256,7 @@ impl OldClient {
                 return self.send_again(id, None);
             }
             let error = translate::session_error(&answer, &call.message);
-            return self.fail(id, &error);
+            return self.fail_with(id, Packet::from(error).because(cause));
         }
         if call.message.is(method::INITIALIZE) {
             self.calls.remove(id);
@@ -366,21 +366,26 @@ impl OldClient {
             Lane::Request(id) => self.routes.get(&id).map_or(Lane::Main, |id| Lane::Request(id.clone())),
             other => other,
         };
-        self.out.push_back(Out::Client(Packet { lane, message: message.clone() }));
+        self.out.push_back(Out::Client(Packet::new(lane, message.clone())));
     }
 
     /// Answers a request with an error.
     fn fail(&mut self, id: &Id, error: &Message) {
+        self.fail_with(id, error.clone().into());
+    }
+
+    fn fail_with(&mut self, id: &Id, error: Packet) {
         let Some(call) = self.calls.remove(id) else { return };
         self.routes.remove(&call.upstream);
         if call.round.is_some() {
             self.withdraw_questions(id);
         }
-        self.tell(id, error.with_id(id));
+        let (lane, message) = (Lane::Request(id.clone()), error.message.with_id(id));
+        self.out.push_back(Out::Client(Packet { lane, message, ..error }));
     }
 
     fn tell(&mut self, id: &Id, message: Message) {
-        self.out.push_back(Out::Client(Packet { lane: Lane::Request(id.clone()), message }));
+        self.out.push_back(Out::Client(Packet::new(Lane::Request(id.clone()), message)));
     }
 
     fn tell_client(&mut self, message: Message) {

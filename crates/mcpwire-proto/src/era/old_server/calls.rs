@@ -96,14 +96,15 @@ impl OldServer {
 
     /// What the relay of a session has for its client, which is us.
     pub(super) fn heard(&mut self, upstream: Upstream, packet: Packet, now: Instant) {
-        let Packet { lane, message } = packet;
-        match message.kind() {
-            Kind::Result { id } | Kind::Error { id: Some(id) } => {
-                let id = id.clone();
-                if !self.opens(upstream, &message, now) {
-                    self.answered(upstream, &id, message, now);
-                }
+        if let Kind::Result { id } | Kind::Error { id: Some(id) } = packet.message.kind() {
+            let id = id.clone();
+            if !self.opens(upstream, &packet, now) {
+                self.answered(upstream, &id, packet, now);
             }
+            return;
+        }
+        let Packet { lane, message, .. } = packet;
+        match message.kind() {
             Kind::Request { id, method } => self.asked(upstream, &lane, &id.clone(), &method.clone(), &message, now),
             Kind::Notification { method } => match &**method {
                 method::PROGRESS => self.pass_progress(upstream, &lane, message),
@@ -117,11 +118,14 @@ impl OldServer {
                 method::ELICITATION_COMPLETE => {}
                 _ => self.pass_other(upstream, &lane, message),
             },
-            Kind::Error { id: None } => tracing::warn!(target: "era", "the server reports an error of no request"),
+            Kind::Result { .. } | Kind::Error { .. } => {
+                tracing::warn!(target: "era", "the server reports an error of no request")
+            }
         }
     }
 
-    fn answered(&mut self, upstream: Upstream, server_id: &Id, answer: Message, now: Instant) {
+    fn answered(&mut self, upstream: Upstream, server_id: &Id, packet: Packet, now: Instant) {
+        let Packet { message: answer, cause, .. } = packet;
         let Some(seat) = self.seat(upstream) else { return };
         match seat.under_way.remove(server_id) {
             Some(Whose::Call(id)) => {
@@ -137,12 +141,13 @@ impl OldServer {
                     }
                     _ => self.in_new_words(upstream, &answer, &call.method).with_id(&id),
                 };
-                self.tell(&id, told);
+                self.tell_packet(&id, Packet::from(told).because(cause));
             }
             Some(Whose::Parked(number)) => {
                 // It did not wait for the input after all; the retry will have it.
                 let method = self.parked.get(&number).map(|parked| parked.call.method.clone());
-                let told = method.map(|method| self.in_new_words(upstream, &answer, &method));
+                let told =
+                    method.map(|method| Packet::from(self.in_new_words(upstream, &answer, &method)).because(cause));
                 self.parked.get_mut(&number).into_iter().for_each(|parked| parked.answer = told.clone());
             }
             Some(Whose::Subscribe { uri }) => {

@@ -30,7 +30,7 @@ use crate::conversation::{Effect, Key, Upstream};
 use crate::method::{self, Method};
 use crate::session::legacy::{Config as RelayConfig, Phase};
 use crate::version::{ALL, STATELESS_ERA};
-use crate::{Failure, Fault, Id, IdMap, Lane, Message, Object, Packet, meta};
+use crate::{Cause, Failure, Fault, Id, IdMap, Lane, Message, Object, Packet, meta};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
@@ -162,7 +162,7 @@ impl OldServer {
         let Some(id) = request.id().cloned() else { return };
         if let Err(fault) = self.check(&id, &request) {
             let id = Some(&id).filter(|_| !matches!(fault, Fault::Shape(_)));
-            return self.tell_client(fault.to_message(id));
+            return self.tell_client(fault.to_packet(id));
         }
         // A retry brings everything in its text.
         let may_ask = request.sender().is_none() && request.method().is_some_and(Method::may_ask);
@@ -259,13 +259,13 @@ impl OldServer {
     /// Answers everything that is still owed: nothing more will come from the server.
     pub(crate) fn abandon(&mut self, why: &str, now: Instant) {
         for waiting in std::mem::take(&mut self.waiting) {
-            self.refuse(&waiting.request, why);
+            self.refuse(&waiting.request, &lost(why));
         }
         for upstream in self.seats.iter().map(|seat| seat.upstream).collect::<Vec<_>>() {
             self.on_relay(upstream, now, |relay| relay.abandon(why));
         }
         for mut seat in std::mem::take(&mut self.seats) {
-            seat.take_backlog().iter().for_each(|message| self.refuse(message, why));
+            seat.take_backlog().iter().for_each(|message| self.refuse(message, &lost(why)));
         }
         self.parked.clear();
         for id in self.listens.keys().cloned().collect::<Vec<_>>() {
@@ -274,24 +274,33 @@ impl OldServer {
         }
     }
 
-    fn refuse(&mut self, request: &Message, why: &str) {
+    fn refuse(&mut self, request: &Message, fault: &Fault) {
         if let Some(id) = request.id() {
-            self.tell(id, Fault::Upstream(why.to_owned()).to_message(Some(id)));
+            self.tell_packet(id, fault.to_packet(Some(id)));
         }
     }
 
-    fn tell(&mut self, id: &Id, message: Message) {
-        self.out.push_back(Effect::ToClient(Packet { lane: Lane::Request(id.clone()), message }));
+    fn tell_packet(&mut self, id: &Id, packet: Packet) {
+        self.out.push_back(Effect::ToClient(Packet { lane: Lane::Request(id.clone()), ..packet }));
     }
 
-    fn tell_client(&mut self, message: Message) {
-        self.out.push_back(Effect::ToClient(message.into()));
+    fn tell(&mut self, id: &Id, message: Message) {
+        self.out.push_back(Effect::ToClient(Packet::new(Lane::Request(id.clone()), message)));
+    }
+
+    fn tell_client(&mut self, packet: impl Into<Packet>) {
+        self.out.push_back(Effect::ToClient(packet.into()));
     }
 
     fn fresh_id(&mut self) -> Id {
         self.next_id += 1;
         Id::of_our_own("era-", self.config.relay.seed, self.next_id)
     }
+}
+
+/// Nothing more will come from the server.
+fn lost(why: &str) -> Fault {
+    Fault::NoAnswer(Cause::Interrupted, why.to_owned())
 }
 
 /// Whether a request says of its sender what it must.

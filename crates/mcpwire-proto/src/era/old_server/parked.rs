@@ -11,7 +11,7 @@ use crate::conversation::Upstream;
 use crate::era::translate;
 use crate::method::{self, Method};
 use crate::object::quoted;
-use crate::{Fault, Id, Kind, Message, Object, meta};
+use crate::{Fault, Id, Kind, Message, Object, Packet, meta};
 
 /// The most questions that one call may have open.
 const MOST_QUESTIONS: usize = 100;
@@ -26,7 +26,7 @@ pub(super) struct Parked {
     /// How far the server said it is while nobody listened; the retry is told.
     pub progress: Option<Message>,
     /// The server's last word, if it came before the client's.
-    pub answer: Option<Message>,
+    pub answer: Option<Packet>,
     /// The server refused the call until its user has opened some pages: then it is sent again.
     refusal: Option<Message>,
 }
@@ -165,7 +165,7 @@ impl OldServer {
             let (upstream, questions) = (parked.call.upstream, std::mem::take(&mut parked.questions));
             let progress = self.parked.remove(&number).and_then(|parked| parked.progress);
             self.catch_up(id, progress, meta::progress_token(request));
-            self.tell(id, answer.with_id(id));
+            self.tell_packet(id, Packet { message: answer.message.with_id(id), ..answer });
             self.leave_unanswered(upstream, questions, now);
         } else if parked.questions.is_empty() && parked.refusal.is_some() {
             self.parked.remove(&number);
@@ -199,7 +199,7 @@ impl OldServer {
         });
         if !opened {
             // The server would only refuse it again.
-            parked.answer = parked.refusal.take();
+            parked.answer = parked.refusal.take().map(Packet::from);
         }
         answers
     }

@@ -11,7 +11,7 @@ use crate::conversation::{Effect, Upstream};
 use crate::era::translate;
 use crate::method::{self, Method};
 use crate::session::legacy::{Effect as RelayEffect, Phase, Session as Relay};
-use crate::{Id, IdMap, Kind, Message, Object, meta};
+use crate::{Cause, Fault, Id, IdMap, Kind, Message, Object, Packet, meta};
 
 /// How long a session that nobody uses is kept: one of several for the same client, and the last one.
 const SPARE_IDLE: Duration = Duration::from_secs(30);
@@ -263,13 +263,13 @@ impl OldServer {
     }
 
     /// Whether this is the answer to the `initialize` of that session; then it is seen to.
-    pub(super) fn opens(&mut self, upstream: Upstream, answer: &Message, now: Instant) -> bool {
+    pub(super) fn opens(&mut self, upstream: Upstream, answer: &Packet, now: Instant) -> bool {
         let Some(seat) = self.seat(upstream) else { return true };
-        if answer.id() != Some(&seat.opening) {
+        if answer.message.id() != Some(&seat.opening) {
             return false;
         }
-        match answer.kind() {
-            Kind::Result { .. } => self.opened(upstream, answer, now),
+        match answer.message.kind() {
+            Kind::Result { .. } => self.opened(upstream, &answer.message, now),
             _ => self.refused(upstream, answer, now),
         }
         true
@@ -289,7 +289,7 @@ impl OldServer {
         }
     }
 
-    fn refused(&mut self, upstream: Upstream, error: &Message, now: Instant) {
+    fn refused(&mut self, upstream: Upstream, error: &Packet, now: Instant) {
         self.refused = true;
         let Some(seat) = self.seat(upstream) else { return };
         let backlog = seat.take_backlog();
@@ -299,7 +299,7 @@ impl OldServer {
         } else {
             for request in backlog {
                 if let Some(id) = request.id() {
-                    self.tell(id, error.with_id(id));
+                    self.tell_packet(id, Packet { message: error.message.with_id(id), ..error.clone() });
                 }
             }
         }
@@ -311,7 +311,8 @@ impl OldServer {
     pub(super) fn drop_seat(&mut self, upstream: Upstream, why: &str) {
         let Some(at) = self.seats.iter().position(|seat| seat.upstream == upstream) else { return };
         let mut seat = self.seats.swap_remove(at);
-        seat.take_backlog().iter().for_each(|request| self.refuse(request, why));
+        let lost = Fault::NoAnswer(Cause::SessionLost, why.to_owned());
+        seat.take_backlog().iter().for_each(|request| self.refuse(request, &lost));
         self.out.push_back(Effect::Close(upstream));
         let lost: Vec<Id> =
             self.listens.iter().filter(|(_, listen)| listen.upstream == upstream).map(|(id, _)| id.clone()).collect();
@@ -364,7 +365,8 @@ impl OldServer {
             let Waiting { request, sort, until } = waiting;
             if until <= now {
                 let most = self.config.most_sessions;
-                self.refuse(&request, &format!("all {most} sessions with the server are taken"));
+                let text = format!("all {most} sessions with the server are taken");
+                self.refuse(&request, &Fault::Upstream(text));
                 continue;
             }
             // Where one of a sort finds no room, the next finds none, either.

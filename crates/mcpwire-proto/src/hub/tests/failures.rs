@@ -3,8 +3,47 @@
 use super::*;
 
 fn fail(rig: &mut Rig, server: Server, request: &Message) {
-    let fault = Fault::Upstream("the connection to the server was lost before the answer came: it died".into());
-    rig.server_says(server, fault.to_message(request.id()));
+    let text = "the connection to the server was lost before the answer came: it died";
+    let packet = Fault::NoAnswer(Cause::Interrupted, text.into()).to_packet(request.id());
+    rig.hub.handle_server(server, packet, rig.now);
+    rig.pump();
+}
+
+/// The texts are those of our own errors, as far as anything in the hub ever looked at them.
+#[test]
+fn a_tool_that_fails_in_our_words_is_not_taken_for_a_dead_server() {
+    let (mut rig, servers) = Rig::live(&[("a", &["x"])]);
+    let client = rig.join(1);
+    let texts = [
+        "cannot reach the server db1: no route to host",
+        "the connection to the server db1 was lost",
+        "there is no session with the server",
+        "the server does not know the session",
+        "the server refused a session",
+        "timed out: no answer from db1",
+        "HTTP 502 Bad Gateway",
+    ];
+    for (id, text) in (1..).zip(texts) {
+        rig.calls(client, id, "a__x");
+        let call = rig.asked(servers[0], method::TOOLS_CALL);
+        let error = json!({"code": -32603, "message": text, "data": {"status": 502}}).to_string();
+        rig.server_says(servers[0], Message::error_object(call.id(), &error));
+        assert_eq!(rig.error(client, id), text, "the error is the tool's own");
+    }
+    rig.calls(client, 99, "a__x");
+    rig.asked(servers[0], method::TOOLS_CALL);
+}
+
+#[test]
+fn a_tool_that_fails_before_its_server_is_listed_is_not_taken_for_a_dead_server() {
+    let (mut rig, servers) = Rig::new(vec![cached("a", &["x"])]);
+    let client = rig.join(1);
+    for id in 1..=6 {
+        rig.calls(client, id, "a__x");
+        let call = rig.asked(servers[0], method::TOOLS_CALL);
+        rig.server_says(servers[0], Message::error(call.id(), -32603, "its own trouble"));
+        assert_eq!(rig.error(client, id), "its own trouble");
+    }
 }
 
 #[test]

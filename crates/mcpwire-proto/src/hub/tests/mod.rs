@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::meta;
+use crate::{Cause, meta};
 
 const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 
@@ -122,7 +122,7 @@ impl Rig {
     }
 
     fn server_says(&mut self, server: Server, message: Message) {
-        self.hub.handle_server(server, Packet { lane: Lane::Unsorted, message }, self.now);
+        self.hub.handle_server(server, Packet::new(Lane::Unsorted, message), self.now);
         self.pump();
     }
 

@@ -148,7 +148,7 @@ fn log_messages_reach_the_call_they_are_for_or_nobody() {
     rig.server_says(servers[0], log());
     assert!(rig.next(one).is_none() && rig.next(two).is_none(), "it may be either's");
     let lane = Lane::Request(first.id().expect("an id").clone());
-    rig.hub.handle_server(servers[0], Packet { lane, message: log() }, rig.now);
+    rig.hub.handle_server(servers[0], Packet::new(lane, log()), rig.now);
     rig.pump();
     assert!(rig.got(one).is(method::LOG_MESSAGE));
     assert!(rig.next(two).is_none());

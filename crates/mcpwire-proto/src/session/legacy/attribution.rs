@@ -87,7 +87,7 @@ mod tests {
             session.handle_client(Message::request(&Id::from(*id), method::TOOLS_CALL, Some(params)), now);
         }
         let message = Message::parse(said.to_owned().into()).unwrap();
-        session.handle_server(Packet { lane: Lane::Unsorted, message }, now);
+        session.handle_server(Packet::new(Lane::Unsorted, message), now);
         let mut told = None;
         while let Some(effect) = session.poll_effect() {
             if let Effect::ToClient(packet) = effect {

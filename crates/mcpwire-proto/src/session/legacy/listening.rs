@@ -40,7 +40,7 @@ impl Session {
         for (kind, notification) in LIST_CHANGES {
             if honoured.get(kind) == Some("true") {
                 let message = crate::era::subscribed(&Message::notification(notification, None), &id);
-                self.effects.push_back(Effect::ToClient(Packet { lane: Lane::Request(id.clone()), message }));
+                self.effects.push_back(Effect::ToClient(Packet::new(Lane::Request(id.clone()), message)));
             }
         }
         let uris =
@@ -49,7 +49,7 @@ impl Session {
             let params = serde_json::json!({"uri": uri}).to_string();
             let message = Message::notification(method::RESOURCES_UPDATED, Some(&params));
             let message = crate::era::subscribed(&message, &id);
-            self.effects.push_back(Effect::ToClient(Packet { lane: Lane::Request(id.clone()), message }));
+            self.effects.push_back(Effect::ToClient(Packet::new(Lane::Request(id.clone()), message)));
         }
         true
     }

@@ -33,7 +33,7 @@ use self::memory::Memory;
 use super::backoff::Backoff;
 use crate::method::{self, Method};
 use crate::pending::Pending;
-use crate::{Fault, Id, IdMap, Kind, Message, Packet, meta};
+use crate::{Cause, Fault, Id, IdMap, Kind, Message, Packet, meta};
 
 pub use self::memory::protocol_version;
 
@@ -249,7 +249,7 @@ impl Session {
             Kind::Request { id, method } => {
                 let (id, opens) = (id.clone(), *method == method::INITIALIZE);
                 if let Err(refusal) = self.admit(&id, &message) {
-                    return self.tell_client(refusal);
+                    return self.effects.push_back(Effect::ToClient(refusal));
                 }
                 if self.config.attribute {
                     self.tokens.note(&id, &message);
@@ -276,15 +276,13 @@ impl Session {
     }
 
     /// Takes a request in, or says why not. An id in use stays with the request that came first.
-    fn admit(&mut self, id: &Id, message: &Message) -> Result<(), Message> {
+    fn admit(&mut self, id: &Id, message: &Message) -> Result<(), Packet> {
         let most = self.config.max_in_flight;
         if self.owed.len() >= most {
-            return Err(
-                Fault::Upstream(format!("too many requests: {most} are under way already")).to_message(Some(id))
-            );
+            return Err(Fault::Upstream(format!("too many requests: {most} are under way already")).to_packet(Some(id)));
         }
         self.owed.open(id.clone(), Owed::new(message.clone(), Creditor::Client)).map_err(|_| {
-            Fault::Shape(format!("expected a new request id, came {id}, which is still in use")).to_message(None)
+            Fault::Shape(format!("expected a new request id, came {id}, which is still in use")).to_packet(None)
         })
     }
 
@@ -375,7 +373,7 @@ impl Session {
             self.end_listen(&id);
         }
         for id in self.owed.ids_where(|_| true) {
-            self.fail(&id, Fault::Upstream(why.to_owned()));
+            self.fail(&id, Fault::NoAnswer(Cause::Interrupted, why.to_owned()));
         }
     }
 
@@ -397,21 +395,22 @@ impl Session {
     }
 
     fn fail(&mut self, id: &Id, fault: Fault) {
-        self.fail_with(id, fault.to_message(Some(id)));
+        self.fail_with(id, fault.to_packet(Some(id)));
     }
 
     /// Answers a request with an error, if it is owed an answer at all.
-    fn fail_with(&mut self, id: &Id, error: Message) {
+    fn fail_with(&mut self, id: &Id, error: Packet) {
         let Some((id, owed)) = self.owed.settle(id) else { return };
         self.tokens.forget(&owed.message);
         if owed.to == Creditor::Client {
-            self.tell_client(error.with_id(&id));
+            let answer = Packet { message: error.message.with_id(&id), ..error.clone() };
+            self.effects.push_back(Effect::ToClient(answer));
         }
         if owed.held {
             self.held.retain(|held| !(held.is_request() && held.id() == Some(&id)));
         }
         if owed.to == Creditor::Client && owed.message.is(method::INITIALIZE) {
-            self.close(error_text(&error).as_deref().unwrap_or("initialize failed"));
+            self.close(error_text(&error.message).as_deref().unwrap_or("initialize failed"));
         }
     }
 

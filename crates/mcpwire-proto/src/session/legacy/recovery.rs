@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::memory::protocol_version;
 use super::{Creditor, Effect, Session, State, Then};
 use crate::method::{self, Method};
-use crate::{Failure, Fault, Id, Kind, Message, error};
+use crate::{Cause, Failure, Fault, Id, Kind, Message, Packet, Refusal, error};
 
 impl Session {
     /// A message did not get through.
@@ -94,7 +94,8 @@ impl Session {
             Failure::SessionLost(why) => {
                 let late = owed.generation != self.generation;
                 if opens || owed.reopened || self.memory.initialize.is_none() {
-                    let fault = Fault::Upstream(format!("the server does not know the session: {why}"));
+                    let fault =
+                        Fault::NoAnswer(Cause::SessionLost, format!("the server does not know the session: {why}"));
                     return self.fail(id, fault);
                 }
                 owed.reopened = true;
@@ -120,7 +121,9 @@ impl Session {
                 tracing::info!(target: "bridge", "repeating {message}: {why}");
                 if opens { self.send_again(id, now) } else { self.forward(message, now) }
             }
-            Failure::Refused(error) => self.fail_with(id, Message::error_object(Some(id), &error)),
+            Failure::Refused(Refusal { error, cause }) => {
+                self.fail_with(id, Packet::from(Message::error_object(Some(id), &error)).because(cause));
+            }
         }
     }
 
@@ -218,7 +221,8 @@ impl Session {
         self.state = State::Closed;
         for message in std::mem::take(&mut self.held) {
             if let Some(id) = message.id() {
-                self.fail(id, Fault::Upstream(format!("there is no session with the server: {why}")));
+                let text = format!("there is no session with the server: {why}");
+                self.fail(id, Fault::NoAnswer(Cause::SessionLost, text));
             }
         }
     }
@@ -264,7 +268,8 @@ impl Session {
 
     fn give_up(&mut self, id: &Id, why: &str) {
         let waited = self.config.wait;
-        self.fail(id, Fault::Upstream(format!("cannot reach the server: {why}; gave up after {waited:?}")));
+        let text = format!("cannot reach the server: {why}; gave up after {waited:?}");
+        self.fail(id, Fault::NoAnswer(Cause::Unreachable, text));
     }
 
     fn time_out(&mut self, id: &Id, now: Instant) {
@@ -276,7 +281,7 @@ impl Session {
         let timeout = self.config.timeout.unwrap_or_default();
         let text = format!("timed out: no answer and no progress for {timeout:?}");
         let error = serde_json::json!({"code": error::code::INTERNAL_ERROR, "message": text});
-        self.request_failed(id, Failure::Refused(error.to_string().into()), now);
+        self.request_failed(id, Failure::refused(error.to_string(), Cause::TimedOut), now);
     }
 
     pub(super) fn alarm_at(&mut self, at: Option<Instant>) {
@@ -289,5 +294,6 @@ fn interrupted(why: &str, repeated: bool) -> Fault {
         true => "so was it when the request was repeated",
         false => "the request may have been executed and was not sent again",
     };
-    Fault::Upstream(format!("the connection to the server was lost before the answer came: {why}; {outcome}"))
+    let text = format!("the connection to the server was lost before the answer came: {why}; {outcome}");
+    Fault::NoAnswer(Cause::Interrupted, text)
 }

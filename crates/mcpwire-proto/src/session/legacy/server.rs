@@ -50,10 +50,10 @@ impl Session {
                     self.memory.learn(&owed.message, &packet.message);
                 }
                 // The client gets its id back as it wrote it, however the server spells it.
-                let Packet { lane, message } = packet;
+                let Packet { lane, message, cause } = packet;
                 let verbatim = message.id().map(Id::as_bytes) == Some(id.as_bytes());
                 let message = if verbatim { message } else { message.with_id(&id) };
-                self.effects.push_back(Effect::ToClient(Packet { lane, message }));
+                self.effects.push_back(Effect::ToClient(Packet { lane, message, cause }));
                 match (opens, succeeded) {
                     (true, true) => self.open(now),
                     (true, false) => self.close("the server refused to initialize"),
@@ -91,7 +91,7 @@ impl Session {
         let visible = if self.asked.contains_key(&id) { self.fresh_id() } else { id.clone() };
         let message = if visible.as_json() == id.as_json() { packet.message } else { packet.message.with_id(&visible) };
         self.asked.insert(visible, Asked { id, generation });
-        self.effects.push_back(Effect::ToClient(Packet { lane: packet.lane, message }));
+        self.effects.push_back(Effect::ToClient(Packet::new(packet.lane, message)));
     }
 
     /// The server does not want to know any more: the client is told so by the id that it knows, and owes no answer.
@@ -103,7 +103,7 @@ impl Session {
             return packet;
         };
         self.asked.remove(&visible);
-        Packet { lane: packet.lane, message: meta::with_cancelled_request(&packet.message, &visible) }
+        Packet::new(packet.lane, meta::with_cancelled_request(&packet.message, &visible))
     }
 
     fn postpone_deadline(&mut self, id: &Id, now: Instant) {

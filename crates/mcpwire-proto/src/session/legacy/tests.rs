@@ -123,7 +123,7 @@ fn act() -> impl Strategy<Value = Act> {
         Just(Failure::Unreachable("refused".into())),
         Just(Failure::SessionLost("404".into())),
         Just(Failure::Interrupted("cut".into())),
-        Just(Failure::Refused(r#"{"code":-32603,"message":"HTTP 500"}"#.into())),
+        Just(Failure::refused_by_server(r#"{"code":-32603,"message":"HTTP 500"}"#)),
     ];
     prop_oneof![
         6 => proptest::sample::select(vec![method::TOOLS_CALL, method::TOOLS_LIST, method::LOGGING_SET_LEVEL, "vendor/x"])

@@ -73,7 +73,7 @@ impl Server {
                 }
                 let withdrawn = open.iter().map(|question| {
                     let params = format!(r#"{{"requestId":{question}}}"#);
-                    Packet { lane: Lane::Main, message: Message::notification(method::CANCELLED, Some(&params)) }
+                    Packet::new(Lane::Main, Message::notification(method::CANCELLED, Some(&params)))
                 });
                 withdrawn.collect()
             }
@@ -91,13 +91,13 @@ impl Server {
             let mut params = if method == method::RESOURCES_UPDATED { json!({"uri": "sim:///s"}) } else { json!({}) };
             if self.era == Era::Session {
                 let message = Message::notification(method, Some(&params.to_string()));
-                told.push((*place, Packet { lane: Lane::Main, message }));
+                told.push((*place, Packet::new(Lane::Main, message)));
             }
             for listen in &room.listens {
                 let id: Value = serde_json::from_str(listen.as_json()).unwrap();
                 params["_meta"] = json!({meta::key::SUBSCRIPTION_ID: id});
                 let message = Message::notification(method, Some(&params.to_string()));
-                told.push((*place, Packet { lane: Lane::Request(listen.clone()), message }));
+                told.push((*place, Packet::new(Lane::Request(listen.clone()), message)));
             }
         }
         told
@@ -177,7 +177,7 @@ impl Server {
                 let told = json!({"notifications": params["notifications"], "_meta": meta});
                 let lane = Lane::Request(id.clone());
                 let message = Message::notification(method::ACKNOWLEDGED, Some(&told.to_string()));
-                let mut packets = vec![Packet { lane, message }];
+                let mut packets = vec![Packet::new(lane, message)];
                 if rng.u8(..4) == 0 {
                     self.rooms.entry(place).or_default().listens.pop();
                     packets.push(answer(id, &json!({"resultType": "complete", "_meta": meta})));
@@ -225,7 +225,7 @@ impl Room {
         if call.asks == 0 {
             let result = call.result();
             self.calls.remove(id);
-            return vec![Packet { lane, message: Message::result(id, &result.to_string()) }];
+            return vec![Packet::new(lane, Message::result(id, &result.to_string()))];
         }
         let count = if call.parallel { call.asks } else { 1 };
         call.asks -= count;
@@ -238,7 +238,7 @@ impl Room {
             let question = Id::from(self.next_question);
             let message = Message::request(&question, method, Some(&params.to_string()));
             self.questions.insert(question, (id.clone(), asked));
-            packets.push(Packet { lane: lane.clone(), message });
+            packets.push(Packet::new(lane.clone(), message));
         }
         packets
     }
@@ -278,13 +278,13 @@ fn read(params: &Value) -> Value {
 fn progress(lane: &Lane, params: &Value) -> Option<Packet> {
     let token = params["_meta"].get("progressToken")?;
     let told = json!({"progressToken": token, "progress": 1});
-    Some(Packet { lane: lane.clone(), message: Message::notification(method::PROGRESS, Some(&told.to_string())) })
+    Some(Packet::new(lane.clone(), Message::notification(method::PROGRESS, Some(&told.to_string()))))
 }
 
 fn answer(id: &Id, result: &Value) -> Packet {
-    Packet { lane: Lane::Request(id.clone()), message: Message::result(id, &result.to_string()) }
+    Packet::new(Lane::Request(id.clone()), Message::result(id, &result.to_string()))
 }
 
 fn refusal(id: &Id) -> Packet {
-    Packet { lane: Lane::Request(id.clone()), message: Message::error(Some(id), -32601, "unknown method") }
+    Packet::new(Lane::Request(id.clone()), Message::error(Some(id), -32601, "unknown method"))
 }

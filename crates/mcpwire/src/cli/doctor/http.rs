@@ -102,8 +102,8 @@ async fn reach(options: &Options, patience: Duration, report: &mut Report) -> bo
 
 fn tell_failure(options: &Options, failure: &Failure, report: &mut Report) {
     let text = match failure {
-        Failure::Refused(error) => {
-            let error: Value = serde_json::from_str(error).unwrap_or_default();
+        Failure::Refused(refusal) => {
+            let error: Value = serde_json::from_str(&refusal.error).unwrap_or_default();
             error["message"].as_str().unwrap_or("it refuses").to_owned()
         }
         other => other.to_string(),

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mcpwire_proto::frame::DEFAULT_LIMIT;
-use mcpwire_proto::{Failure, code};
+use mcpwire_proto::{Cause, Failure, code};
 use tokio::task::{self, JoinHandle};
 
 use self::process::{End, Process};
@@ -129,7 +129,8 @@ fn not_started(options: &Options, error: &io::Error) -> Failure {
         return Failure::Unreachable(text);
     }
     tracing::error!(target: "child", "cannot start {}: {why}", options.program.display());
-    Failure::Refused(serde_json::json!({"code": code::INTERNAL_ERROR, "message": text}).to_string().into())
+    let error = serde_json::json!({"code": code::INTERNAL_ERROR, "message": text});
+    Failure::refused(error.to_string(), Cause::Unreachable)
 }
 
 const ENFILE: i32 = rustix::io::Errno::NFILE.raw_os_error();

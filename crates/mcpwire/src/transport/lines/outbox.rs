@@ -53,12 +53,12 @@ impl Outbox {
             self.session = Session::Lost;
         }
         loop {
-            let Packet { lane, message } = self.packets.recv().await?;
+            let Packet { lane, message, .. } = self.packets.recv().await?;
             if !self.session.admits(&message) {
                 self.failed(message, session_lost()).await;
             } else if self.session != Session::Lost || message.is_request() {
                 log(TO_SERVER, &message);
-                return Some(Packet { lane, message });
+                return Some(Packet::new(lane, message));
             }
         }
     }

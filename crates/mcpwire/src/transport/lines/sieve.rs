@@ -61,7 +61,7 @@ impl Sieve {
     }
 
     async fn send(&self, message: Message) {
-        let _ = self.events.send(Event::Packet(Packet { lane: Lane::Unsorted, message })).await;
+        let _ = self.events.send(Event::Packet(Packet::new(Lane::Unsorted, message))).await;
     }
 
     fn skip(&mut self, text: &[u8], fault: &Fault) {

@@ -38,7 +38,9 @@ async fn next(link: &mut Link) -> String {
     match within("an event", link.rx.recv()).await.expect("the link lives") {
         Event::Packet(packet) => String::from_utf8(packet.message.as_bytes().to_vec()).unwrap(),
         Event::Gone(why) => format!("gone: {why}"),
-        Event::Failed { message, failure: Failure::Refused(error) } => format!("{message} refused: {error}"),
+        Event::Failed { message, failure: Failure::Refused(refusal) } => {
+            format!("{message} refused: {}", refusal.error)
+        }
         Event::Failed { message, failure } => format!("{message} failed: {failure:?}"),
         other => format!("{other:?}"),
     }

@@ -1,7 +1,7 @@
 //! What becomes of a request that is not answered with a result.
 
 use mcpwire::transport::http::client::Transport;
-use mcpwire_proto::{Failure, Id};
+use mcpwire_proto::{Failure, Id, Refusal};
 use serde_json::{Value, json};
 
 use super::{call, connect, failure, message, send};
@@ -50,7 +50,7 @@ async fn other_refusals_name_their_status() {
     ] {
         send(&link, call(7, json!({}))).await;
         server.expect("tools/call").await.refuse(status, body).await;
-        let Failure::Refused(error) = failure(&mut link).await else { panic!("{status}: not refused") };
+        let Failure::Refused(Refusal { error, .. }) = failure(&mut link).await else { panic!("{status}: not refused") };
         let error: Value = serde_json::from_str(&error).unwrap();
         assert_eq!(error["data"]["status"], status, "{error}");
     }

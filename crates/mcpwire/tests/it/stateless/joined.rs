@@ -52,7 +52,7 @@ async fn received(server: &mut Link) -> Message {
 }
 
 async fn reply(server: &Link, id: &Id, message: Message) {
-    server.tx.send(Packet { lane: Lane::Request(id.clone()), message }).await.unwrap();
+    server.tx.send(Packet::new(Lane::Request(id.clone()), message)).await.unwrap();
 }
 
 async fn answer(server: &Link, request: &Message, result: Value) {
@@ -79,7 +79,7 @@ async fn two_clients_with_equal_ids_and_tokens() {
         let token = meta::progress_token(request).unwrap();
         let params = format!(r#"{{"progressToken":{token},"progress":{n}}}"#);
         let progress = Message::notification("notifications/progress", Some(&params));
-        server.tx.send(Packet { lane: Lane::Unsorted, message: progress }).await.unwrap();
+        server.tx.send(Packet::new(Lane::Unsorted, progress)).await.unwrap();
         answer(&server, request, json!({"n": n})).await;
     }
     for (n, client) in clients.iter_mut().enumerate() {

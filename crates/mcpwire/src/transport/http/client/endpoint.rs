@@ -209,7 +209,7 @@ impl Endpoint {
 
     pub(super) async fn emit(&self, lane: Lane, message: Message) {
         self.log("server -> client", &message);
-        let _ = self.events.send(Event::Packet(Packet { lane, message })).await;
+        let _ = self.events.send(Event::Packet(Packet::new(lane, message))).await;
     }
 
     /// Completes when nobody is left to be told anything.
@@ -434,8 +434,8 @@ fn redirect(from: &Uri, response: &Response<Incoming>) -> Result<Option<Uri>, Fa
     let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok()).unwrap_or_default();
     let refuse = || {
         let shown: String = location.chars().take(300).collect();
-        let text = format!("HTTP {status}: the server redirects to {shown:?}; connect to that URL if you trust it");
-        status::refused(&text, Some(status))
+        let text = format!("the server redirects to {shown:?}; connect to that URL if you trust it");
+        status::not_followed(status, &text)
     };
     let base: Url = from.to_string().parse().map_err(|_| refuse())?;
     let moved = base.join(location).map_err(|_| refuse())?;

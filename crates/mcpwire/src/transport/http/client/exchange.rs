@@ -91,7 +91,7 @@ pub(super) async fn take(
             refused(&format!("expected a JSON-RPC message, came {content_type:?}: {}", rejected.fault), None)
         })?;
         if let Kind::Error { id: None } = message.kind() {
-            return Err(Failure::Refused(message.payload().unwrap_or_default().into()));
+            return Err(Failure::refused_by_server(message.payload().unwrap_or_default()));
         }
         answered |= stream::answers(&message, request.id());
         stream::note_version(endpoint, &message);

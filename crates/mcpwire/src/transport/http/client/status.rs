@@ -2,7 +2,7 @@
 
 use http::header::WWW_AUTHENTICATE;
 use http::{HeaderMap, StatusCode};
-use mcpwire_proto::{Failure, Id, Message, code};
+use mcpwire_proto::{Cause, Failure, HttpStatus, Id, Message, code};
 use serde_json::json;
 
 /// How much of an error's body is read, and how much of it is passed on.
@@ -37,7 +37,7 @@ pub(super) fn failure(status: StatusCode, headers: &HeaderMap, body: &[u8], sent
     if let Some(error) = &reported
         && answers(error, sent)
     {
-        return Failure::Refused(error.payload().unwrap_or_default().into());
+        return Failure::refused_by_server(error.payload().unwrap_or_default());
     }
     let text = String::from_utf8_lossy(body);
     if sent.in_session && !sent.opens_session && names_lost_session(status, &text) {
@@ -50,21 +50,38 @@ pub(super) fn failure(status: StatusCode, headers: &HeaderMap, body: &[u8], sent
         return Failure::Unreachable(describe(status, &text));
     }
     match reported.as_ref().and_then(Message::payload) {
-        Some(error) => Failure::Refused(error.into()),
+        Some(error) => Failure::refused_by_server(error),
         None => refused_with(status, headers, &text),
     }
 }
 
 /// A refusal by a status that comes without an error of its own. What the server says of credentials is passed on.
 pub(super) fn refused_with(status: StatusCode, headers: &HeaderMap, body: &str) -> Failure {
-    let mut data = json!({"status": status.as_u16()});
-    for (member, name) in [("wwwAuthenticate", WWW_AUTHENTICATE.as_str()), ("mcpAuthServer", "mcp-auth-server")] {
-        if let Some(value) = headers.get(name) {
-            data[member] = excerpt(&String::from_utf8_lossy(value.as_bytes())).into();
+    let header = |name: &str| headers.get(name).map(|value| excerpt(&String::from_utf8_lossy(value.as_bytes())));
+    let told = HttpStatus {
+        status: status.as_u16(),
+        body: excerpt(body),
+        www_authenticate: header(WWW_AUTHENTICATE.as_str()),
+        auth_server: header("mcp-auth-server"),
+    };
+    by_status(&describe(status, body), told)
+}
+
+/// A redirect that is not followed, for this reason.
+pub(super) fn not_followed(status: StatusCode, why: &str) -> Failure {
+    let told = HttpStatus { status: status.as_u16(), body: why.to_owned(), ..HttpStatus::default() };
+    by_status(&format!("HTTP {status}: {why}"), told)
+}
+
+fn by_status(text: &str, told: HttpStatus) -> Failure {
+    let mut data = json!({"status": told.status});
+    for (member, value) in [("wwwAuthenticate", &told.www_authenticate), ("mcpAuthServer", &told.auth_server)] {
+        if let Some(value) = value {
+            data[member] = value.as_str().into();
         }
     }
-    let error = json!({"code": code::INTERNAL_ERROR, "message": describe(status, body), "data": data});
-    Failure::Refused(error.to_string().into())
+    let error = json!({"code": code::INTERNAL_ERROR, "message": text, "data": data});
+    Failure::refused(error.to_string(), Cause::Http(Box::new(told)))
 }
 
 /// A refusal in our own words.
@@ -73,7 +90,7 @@ pub(super) fn refused(text: &str, status: Option<StatusCode>) -> Failure {
     if let Some(status) = status {
         error["data"] = json!({"status": status.as_u16()});
     }
-    Failure::Refused(error.to_string().into())
+    Failure::refused(error.to_string(), Cause::Unusable)
 }
 
 /// 404 is what the specification says (2025-03-26, transports, session management). Deployed servers also answer 400
@@ -126,6 +143,8 @@ fn excerpt(body: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use mcpwire_proto::Refusal;
+
     use super::*;
 
     fn check(status: u16, body: &str, in_session: bool, opens_session: bool) -> Failure {
@@ -152,7 +171,7 @@ mod tests {
         let own = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"no such method"}}"#;
         assert_eq!(
             check(404, own, true, false),
-            Failure::Refused(r#"{"code":-32601,"message":"no such method"}"#.into())
+            Failure::refused_by_server(r#"{"code":-32601,"message":"no such method"}"#)
         );
     }
 
@@ -175,18 +194,20 @@ mod tests {
         let error = r#"{"code":-32000,"message":"x","data":1.10}"#;
         for id in [r#","id":7"#, r#","id":null"#, ""] {
             let body = format!(r#"{{"jsonrpc":"2.0","error":{error}{id}}}"#);
-            assert_eq!(check(500, &body, true, false), Failure::Refused(error.into()));
+            assert_eq!(check(500, &body, true, false), Failure::refused_by_server(error));
         }
     }
 
     #[test]
     fn other_bodies_are_shown_in_part() {
-        let Failure::Refused(error) = check(500, &format!("<h1>\n Oops  </h1>{}", "x".repeat(10_000)), true, false)
+        let Failure::Refused(Refusal { error, cause }) =
+            check(500, &format!("<h1>\n Oops  </h1>{}", "x".repeat(10_000)), true, false)
         else {
             panic!("not refused")
         };
         assert!(error.contains("HTTP 500 Internal Server Error: <h1> Oops </h1>xx"), "{error}");
         assert!(error.contains(r#""status":500"#) && error.contains("-32603") && error.len() < 500, "{error}");
+        assert!(matches!(cause.as_deref(), Some(Cause::Http(told)) if told.status == 500));
     }
 
     #[test]

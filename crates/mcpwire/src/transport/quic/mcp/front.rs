@@ -72,7 +72,7 @@ pub(in crate::transport::quic) async fn serve(connection: Connection, service: S
 
 /// Puts each message of the session on its stream, until the session is over.
 async fn deliver(client: Arc<Client>, mut packets: Receiver<Packet>, to_main: mpsc::Sender<Message>) {
-    while let Some(Packet { lane, message }) = packets.recv().await {
+    while let Some(Packet { lane, message, .. }) = packets.recv().await {
         let request = match (message.kind(), lane) {
             (Kind::Result { id } | Kind::Error { id: Some(id) }, _) => Some(id.clone()),
             (_, Lane::Request(id)) => Some(id),

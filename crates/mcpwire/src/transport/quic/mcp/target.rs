@@ -217,7 +217,7 @@ impl Streams {
         if let (Kind::Request { id, .. }, Lane::Request(request)) = (message.kind(), lane) {
             lock(&self.asked).insert(id.clone(), request.clone());
         }
-        let _ = self.events.send(Event::Packet(Packet { lane: lane.clone(), message })).await;
+        let _ = self.events.send(Event::Packet(Packet::new(lane.clone(), message))).await;
         done
     }
 }

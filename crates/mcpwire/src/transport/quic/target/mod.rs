@@ -77,7 +77,7 @@ impl Orchestrator {
 
     async fn tell(&self, lane: Lane, message: Message) {
         // If nobody listens any more, nobody misses it.
-        let _ = self.events.send(Event::Packet(Packet { lane, message })).await;
+        let _ = self.events.send(Event::Packet(Packet::new(lane, message))).await;
     }
 }
 

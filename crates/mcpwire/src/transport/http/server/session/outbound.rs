@@ -10,7 +10,7 @@ use crate::transport::http::server::log::MAIN;
 impl Session {
     /// Passes a packet on. An answer belongs to its request, whatever its lane says.
     pub(super) fn pass(&mut self, packet: Packet) {
-        let Packet { lane, message } = packet;
+        let Packet { lane, message, .. } = packet;
         if message.is_response() {
             match message.id().cloned() {
                 Some(id) => self.answer(&id, message),

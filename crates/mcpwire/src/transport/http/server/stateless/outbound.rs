@@ -7,7 +7,7 @@ use super::presence::Key;
 
 impl Actor {
     pub(super) fn pass(&mut self, packet: Packet) {
-        let Packet { lane, message } = packet;
+        let Packet { lane, message, .. } = packet;
         match message.kind() {
             Kind::Result { id } | Kind::Error { id: Some(id) } => self.answer(id, &message),
             Kind::Error { id: None } => {

@@ -99,7 +99,7 @@ impl Server {
     }
 
     pub(super) async fn send(&self, lane: Lane, message: Message) {
-        within(self.0.tx.send(Packet { lane, message })).await.unwrap();
+        within(self.0.tx.send(Packet::new(lane, message))).await.unwrap();
     }
 
     pub(super) async fn ended(&mut self) {
