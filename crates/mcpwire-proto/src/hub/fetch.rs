@@ -53,12 +53,14 @@ impl Hub {
 
     /// The server says that parts of its catalogue are new.
     pub(super) fn fetch_parts(&mut self, server: Server, parts: BTreeSet<Part>, now: Instant) {
-        let deadline = now + self.config.settle;
+        let (deadline, pause) = (now + self.config.settle, self.config.coalesce);
         let Some(upstream) = self.upstream(server) else { return };
-        let Some(catalogue) = upstream.catalogue.clone().filter(|_| upstream.live && upstream.fetch.is_none()) else {
-            // They are asked for again when what is under way is done.
+        let may_ask = upstream.live && upstream.fetch.is_none() && upstream.refetch_at.is_none_or(|at| at <= now);
+        let Some(catalogue) = upstream.catalogue.clone().filter(|_| may_ask) else {
+            // They are asked for again when what is under way is done, and the pause is over.
             return upstream.stale.extend(parts);
         };
+        upstream.refetch_at = Some(now + pause);
         let mut gathered = Catalogue::clone(&catalogue);
         parts.iter().for_each(|part| gathered.part_mut(*part).clear());
         let announced = parts.iter().copied().collect();
@@ -189,6 +191,10 @@ impl Hub {
         let Some(upstream) = self.upstream(server) else { return };
         if upstream.fetch.as_ref().is_some_and(|fetch| fetch.deadline <= now) {
             return self.fetch_failed(server, "it did not answer in time", now);
+        }
+        if upstream.awaits_refetch() && upstream.refetch_at.is_none_or(|at| at <= now) {
+            let stale = std::mem::take(&mut upstream.stale);
+            return self.fetch_parts(server, stale, now);
         }
         // If something is asked already, that will show as well whether it is back.
         if upstream.retry_at.take_if(|at| *at <= now).is_some() {

@@ -32,6 +32,12 @@ pub(super) struct Listen {
     early: Vec<Message>,
 }
 
+impl Listen {
+    pub(super) fn wants(&self, change: &Message) -> bool {
+        self.wanted.wants(change)
+    }
+}
+
 impl Hub {
     pub(super) fn listen(&mut self, client: Client, id: &Id, identity: Arc<str>, wanted: Option<Filter>, now: Instant) {
         let wanted = wanted.filter(|wanted| wanted.resource_subscriptions.len() <= MOST_RESOURCES);

@@ -14,6 +14,7 @@
 //! Until all servers are live or have failed, lists wait for them: up to [`Config::gate`] for those that are known from
 //! before, up to [`Config::settle`] for the others.
 
+mod announce;
 mod answers;
 mod breaker;
 mod catalogue;
@@ -39,6 +40,7 @@ pub use self::catalogue::{Catalogue, Item, Part};
 pub use self::names::Prefix;
 pub use self::upstream::Spec;
 
+use self::announce::Announcements;
 use self::answers::Owed;
 use self::links::Links;
 use self::listens::Listen;
@@ -80,6 +82,9 @@ pub struct Config {
     pub describe: Duration,
     /// How long lists wait for any server, and how long a server may take for its catalogue.
     pub settle: Duration,
+    /// The shortest time between two `list_changed` of the same kind, and between two times that a server is asked for
+    /// lists because it says that they changed.
+    pub coalesce: Duration,
     /// For the jitter between tries.
     pub seed: u64,
     /// What the hub says of itself: the name and version, as a JSON object.
@@ -94,6 +99,7 @@ impl Default for Config {
             gate: Duration::from_millis(250),
             describe: Duration::from_secs(3),
             settle: Duration::from_secs(20),
+            coalesce: Duration::from_millis(250),
             seed: 0,
             info: r#"{"name":"mcpwire","version":"0"}"#.to_owned(),
         }
@@ -149,6 +155,7 @@ pub struct Hub {
     waiting: VecDeque<(Client, Message)>,
     listens: BTreeMap<(Client, u64), Listen>,
     links: Links,
+    announcements: Announcements,
     merged: Merged,
     /// What the first client says of itself.
     identity: Option<Arc<str>>,
@@ -173,6 +180,7 @@ impl Hub {
             waiting: VecDeque::new(),
             listens: BTreeMap::new(),
             links: Links::default(),
+            announcements: Announcements::default(),
             merged,
             identity: None,
             effects: VecDeque::new(),
@@ -191,7 +199,8 @@ impl Hub {
         let gates = self.gates.ahead.front().copied().filter(|_| !self.waiting.is_empty());
         let upstreams = self.upstreams.iter().filter_map(Upstream::poll_timeout);
         let listens = self.listens.values().filter_map(|listen| listen.acknowledge_by);
-        gates.into_iter().chain(self.greet_until).chain(upstreams).chain(listens).min()
+        let announcements = self.announcements.poll_timeout(self.config.coalesce);
+        gates.into_iter().chain(self.greet_until).chain(upstreams).chain(listens).chain(announcements).min()
     }
 
     /// These servers are to be behind the hub from now on, in this order. Those that are there already under the same name
@@ -289,6 +298,7 @@ impl Hub {
             self.fetch_timeout(server, now);
             self.listen_timeout(server, now);
         }
+        self.announce_timeout(now);
         self.acknowledge_listens(now);
         self.gates.ahead.retain(|at| *at > now);
         self.release(now);
@@ -334,10 +344,10 @@ impl Hub {
         let before = std::mem::replace(&mut self.merged, merged);
         self.merged.warn_of_what_is_new_since(&before);
         let differs = |part: &Part| announced.contains(part) || !before.lists_the_same(&self.merged, *part);
-        let mut changes: Vec<&str> = Part::ALL.into_iter().filter(differs).map(Part::changed).collect();
+        let mut changes: Vec<&'static str> = Part::ALL.into_iter().filter(differs).map(Part::changed).collect();
         changes.dedup();
         for change in changes {
-            self.publish(&Message::notification(change, None), None);
+            self.announce(change, now);
         }
         self.listen_anew(now);
     }

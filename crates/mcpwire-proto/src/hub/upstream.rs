@@ -42,6 +42,8 @@ pub(super) struct Upstream {
     pub fetch: Option<Fetch>,
     /// Parts that have changed since they were asked for.
     pub stale: BTreeSet<Part>,
+    /// Not before this is it asked for parts that have changed.
+    pub refetch_at: Option<Instant>,
     /// When to ask again, after a failure.
     pub retry_at: Option<Instant>,
     pub backoff: Backoff,
@@ -83,6 +85,7 @@ impl Upstream {
             identity: None,
             fetch: None,
             stale: BTreeSet::new(),
+            refetch_at: None,
             retry_at: None,
             backoff: Backoff::new(seed ^ u64::from(server.0)),
             failing: false,
@@ -100,7 +103,13 @@ impl Upstream {
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         let fetch = self.fetch.as_ref().map(|fetch| fetch.deadline);
         let listens = self.listening.values().filter_map(|listening| listening.retry_at);
-        fetch.into_iter().chain(self.retry_at).chain(listens).min()
+        let refetch = self.refetch_at.filter(|_| self.awaits_refetch());
+        fetch.into_iter().chain(self.retry_at).chain(listens).chain(refetch).min()
+    }
+
+    /// Parts have changed, and are asked for as soon as it is time.
+    pub(super) fn awaits_refetch(&self) -> bool {
+        !self.stale.is_empty() && self.live && self.fetch.is_none()
     }
 }
 

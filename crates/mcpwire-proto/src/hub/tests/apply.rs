@@ -30,9 +30,11 @@ fn only_what_changed_is_started_anew() {
     rig.answers(servers[0], &call, &json!({}));
     assert_eq!(rig.got_json(client)["id"], 1);
     assert_eq!(rig.tools(client), Some(vec!["b__x".into(), "a__x".into()]));
+    rig.pass(Config::default().coalesce);
     rig.offer(now[1], &json!({ "tools": {} }), &["y"]);
     assert!(rig.got(client).is(method::TOOLS_LIST_CHANGED));
     rig.offer(now[0], &json!({ "tools": {} }), &["z"]);
+    rig.pass(Config::default().coalesce);
     assert!(rig.got(client).is(method::TOOLS_LIST_CHANGED));
     assert_eq!(rig.tools(client), Some(vec!["d__z".into(), "b__y".into(), "a__x".into()]));
     // What those that are gone still say is not heard.

@@ -151,6 +151,7 @@ fn a_changed_list_is_asked_for_before_clients_are_told() {
     rig.answers(servers[0], &asked, &json!({ "tools": [{ "name": "x" }] }));
     assert!(rig.got(client).is(method::TOOLS_LIST_CHANGED));
     assert_eq!(rig.tools(client), Some(vec!["a__x".into()]));
+    rig.pass(Config::default().coalesce);
     let asked = rig.asked(servers[0], method::TOOLS_LIST);
     rig.answers(servers[0], &asked, &json!({ "tools": [{ "name": "y" }] }));
     assert!(rig.got(client).is(method::TOOLS_LIST_CHANGED));
@@ -177,4 +178,61 @@ fn a_listen_that_the_server_ends_is_opened_again_and_one_that_it_refuses_is_not(
     assert!(rig.was_asked(servers[0], method::LISTEN).is_some());
     assert!(rig.was_asked(servers[0], method::TOOLS_LIST).is_some(), "changes may have been missed");
     assert!(rig.was_asked(servers[1], method::LISTEN).is_none());
+}
+
+#[test]
+fn a_storm_of_changes_is_coalesced_and_the_last_one_is_never_lost() {
+    let (mut rig, servers) = Rig::new(vec![spec("a")]);
+    rig.pass(ms(250));
+    let asked = rig.asked(servers[0], method::DISCOVER);
+    rig.answers(servers[0], &asked, &json!({ "capabilities": { "tools": {} } }));
+    let asked = rig.asked(servers[0], method::TOOLS_LIST);
+    rig.answers(servers[0], &asked, &json!({ "tools": [] }));
+    let listen = rig.asked(servers[0], method::LISTEN);
+    rig.acknowledge(servers[0], &listen);
+    let client = rig.join(1);
+    rig.asks(client, 1, method::LISTEN, r#""notifications":{"toolsListChanged":true}"#);
+    assert!(rig.got(client).is(method::ACKNOWLEDGED));
+    let (mut told, mut fetched, mut version) = (0, 0, 0);
+    let mut serve = |rig: &mut Rig, version: usize| {
+        while let Some(asked) = rig.was_asked(servers[0], method::TOOLS_LIST) {
+            fetched += 1;
+            rig.answers(servers[0], &asked, &json!({ "tools": [{ "name": format!("v{version}") }] }));
+        }
+        while let Some(message) = rig.next(client) {
+            assert!(message.is(method::TOOLS_LIST_CHANGED), "{message}");
+            told += 1;
+        }
+    };
+    for _ in 0..1000 {
+        version += 1;
+        let changed = Message::notification(method::TOOLS_LIST_CHANGED, None);
+        rig.server_says(servers[0], crate::era::subscribed(&changed, listen.id().expect("an id")));
+        serve(&mut rig, version);
+        rig.pass(ms(1));
+    }
+    for _ in 0..5 {
+        rig.pass(ms(250));
+        serve(&mut rig, version);
+    }
+    assert_eq!(rig.tools(client), Some(vec![format!("a__v{version}")]));
+    assert!((4..=6).contains(&told) && (4..=6).contains(&fetched), "told {told} times, fetched {fetched} times");
+    assert_eq!(rig.hub.poll_timeout(), None);
+}
+
+#[test]
+fn servers_that_get_ready_one_after_the_other_are_announced_together() {
+    let specs: Vec<Spec> = (0..20).map(|n| spec(&format!("s{n}"))).collect();
+    let (mut rig, servers) = Rig::new(specs);
+    let client = rig.join(1);
+    rig.asks(client, 1, method::LISTEN, r#""notifications":{"toolsListChanged":true}"#);
+    assert!(rig.got(client).is(method::ACKNOWLEDGED));
+    for server in &servers {
+        rig.offer(*server, &json!({ "tools": {} }), &["x"]);
+        rig.pass(ms(10));
+    }
+    rig.pass(ms(300));
+    assert!(rig.got(client).is(method::TOOLS_LIST_CHANGED) && rig.got(client).is(method::TOOLS_LIST_CHANGED));
+    assert!(rig.next(client).is_none());
+    assert_eq!(rig.tools(client).expect("a list").len(), 20);
 }
