@@ -59,6 +59,17 @@ pub enum Kind {
     },
 }
 
+impl Kind {
+    fn with_id(&self, id: &Id) -> Kind {
+        match self {
+            Kind::Request { method, .. } => Kind::Request { id: id.clone(), method: method.clone() },
+            Kind::Result { .. } => Kind::Result { id: id.clone() },
+            Kind::Error { .. } => Kind::Error { id: Some(id.clone()) },
+            Kind::Notification { method } => Kind::Notification { method: method.clone() },
+        }
+    }
+}
+
 /// The wire form. `RawValue` does not work inside untagged or flattened enums, hence one flat struct.
 #[derive(Deserialize)]
 struct Wire<'a> {
@@ -182,12 +193,7 @@ impl Message {
         text.push_str(id.as_json());
         text.push_str(&raw[span.end..]);
         let shift = |at: usize| if at >= span.end { at - span.end + span.start + length } else { at };
-        let kind = match self.kind() {
-            Kind::Request { method, .. } => Kind::Request { id: id.clone(), method: method.clone() },
-            Kind::Result { .. } => Kind::Result { id: id.clone() },
-            Kind::Error { .. } => Kind::Error { id: Some(id.clone()) },
-            Kind::Notification { method } => Kind::Notification { method: method.clone() },
-        };
+        let kind = self.kind().with_id(id);
         Message(Arc::new(Inner {
             raw: text.into(),
             kind,
@@ -237,10 +243,7 @@ impl Message {
         };
         let id_start = shift(id_span.start);
         let payload = self.0.payload.clone().map(|payload| shift(payload.start)..shift(payload.end));
-        let kind = match self.kind() {
-            Kind::Request { method, .. } => Kind::Request { id: id.clone(), method: method.clone() },
-            kind => kind.clone(),
-        };
+        let kind = self.kind().with_id(id);
         let id_span = Some(id_start..id_start + id.as_bytes().len());
         let (members, beside) = (Found::default(), self.0.beside.clone());
         Message(Arc::new(Inner { raw: text.into(), kind, id_span, payload, members, beside }))

@@ -1,5 +1,7 @@
 //! What one server has to offer, as it told: each item is the text it came in.
 
+use std::time::Duration;
+
 use serde_json::value::RawValue;
 
 use crate::object::quoted;
@@ -163,11 +165,22 @@ impl Catalogue {
     }
 }
 
-/// One page of a list, and the cursor of the next.
-pub(super) fn page(part: Part, result: &str) -> Option<(Vec<Item>, Option<String>)> {
+/// One page of a list.
+pub(super) struct Page {
+    pub items: Vec<Item>,
+    /// The cursor of the next page, as JSON.
+    pub next: Option<String>,
+    /// How long anybody may be given this page again; none if the server forbids that, or is silent about it.
+    pub reuse: Option<Duration>,
+}
+
+pub(super) fn page(part: Part, result: &str) -> Option<Page> {
     let result = Object::parse(result)?;
     let items = items(part, result.get(part.member())?)?;
-    Some((items, result.get("nextCursor").filter(|cursor| *cursor != "null").map(str::to_owned)))
+    let next = result.get("nextCursor").filter(|cursor| *cursor != "null").map(str::to_owned);
+    let ttl = result.get("ttlMs").and_then(|ttl| ttl.parse().ok()).filter(|ttl| *ttl > 0);
+    let reuse = ttl.filter(|_| result.get("cacheScope") == Some(r#""public""#)).map(Duration::from_millis);
+    Some(Page { items, next, reuse })
 }
 
 fn items(part: Part, array: &str) -> Option<Vec<Item>> {
@@ -233,5 +246,21 @@ mod tests {
         let item = Item { key: "a".into(), text: text.into() };
         assert_eq!(renamed(&item, "s__a"), text.replacen(r#""a""#, r#""s__a""#, 1));
         assert_eq!(renamed(&item, "a"), text);
+    }
+
+    #[test]
+    fn only_public_lists_with_a_time_to_live_are_reused() {
+        for (said, reuse) in [
+            (r#""ttlMs":5,"cacheScope":"public""#, Some(5)),
+            (r#""ttlMs":0,"cacheScope":"public""#, None),
+            (r#""ttlMs":5,"cacheScope":"private""#, None),
+            (r#""ttlMs":-5,"cacheScope":"public""#, None),
+            (r#""ttlMs":"5","cacheScope":"public""#, None),
+            (r#""ttlMs":5"#, None),
+            (r#""cacheScope":"public""#, None),
+        ] {
+            let page = page(Part::Tools, &format!(r#"{{"tools":[],{said}}}"#)).unwrap();
+            assert_eq!(page.reuse, reuse.map(Duration::from_millis), "{said}");
+        }
     }
 }

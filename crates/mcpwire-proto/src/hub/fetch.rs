@@ -1,11 +1,12 @@
 //! The hub's own requests: what each server has to offer, page by page, and again when it changes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::answers::Owed;
-use super::catalogue::{Catalogue, Part, page};
+use super::catalogue::{Catalogue, Page, Part, page};
+use super::refresh::Freshness;
 use super::{Effect, Hub, Server};
 use crate::meta::key;
 use crate::object::quoted;
@@ -27,11 +28,21 @@ pub(super) enum Ask {
 pub(super) struct Fetch {
     pub deadline: Instant,
     gathered: Catalogue,
+    /// Everything is asked for, and not some of the lists alone.
+    whole: bool,
     /// How many answers are still to come.
     open: usize,
     pages: usize,
+    /// When each list was asked for, and how long it may be reused.
+    lists: BTreeMap<Part, (Instant, Option<Duration>)>,
     /// What the server said is new.
     announced: Vec<Part>,
+}
+
+impl Fetch {
+    fn new(gathered: Catalogue, whole: bool, deadline: Instant) -> Fetch {
+        Fetch { deadline, gathered, whole, open: 0, pages: 0, lists: BTreeMap::new(), announced: Vec::new() }
+    }
 }
 
 impl Hub {
@@ -43,12 +54,11 @@ impl Hub {
         upstream.identity.get_or_insert(identity);
         upstream.retry_at = None;
         upstream.stale.clear();
-        let gathered = Catalogue::default();
-        upstream.fetch = Some(Fetch { deadline, gathered, open: 0, pages: 0, announced: Vec::new() });
+        upstream.fetch = Some(Fetch::new(Catalogue::default(), true, deadline));
         if !std::mem::replace(&mut upstream.open, true) {
             self.effects.push_back(Effect::Open(server));
         }
-        self.ask(server, Ask::Discover, None);
+        self.ask(server, Ask::Discover, None, now);
     }
 
     /// The server says that parts of its catalogue are new.
@@ -61,20 +71,37 @@ impl Hub {
             return upstream.stale.extend(parts);
         };
         upstream.refetch_at = Some(now + pause);
-        let mut gathered = Catalogue::clone(&catalogue);
-        parts.iter().for_each(|part| gathered.part_mut(*part).clear());
-        let announced = parts.iter().copied().collect();
-        upstream.fetch = Some(Fetch { deadline, gathered, open: 0, pages: 0, announced });
+        let mut fetch = Fetch::new(Catalogue::clone(&catalogue), false, deadline);
+        fetch.announced = parts.iter().copied().collect();
+        upstream.fetch = Some(fetch);
         for part in parts {
-            self.ask(server, Ask::List(part), None);
+            self.ask(server, Ask::List(part), None, now);
         }
     }
 
-    fn ask(&mut self, server: Server, ask: Ask, cursor: Option<&str>) {
+    /// A client wants to know what is on a list by now. If that list is being asked for already, it is asked for again
+    /// when that is done.
+    pub(super) fn fetch_again(&mut self, server: Server, part: Part, now: Instant) {
+        let deadline = now + self.config.settle;
+        let Some(upstream) = self.upstream(server) else { return };
+        match (&upstream.fetch, &upstream.catalogue) {
+            (Some(fetch), _) if fetch.whole || fetch.lists.contains_key(&part) => return,
+            (Some(_), _) => {}
+            (None, Some(known)) => upstream.fetch = Some(Fetch::new(Catalogue::clone(known), false, deadline)),
+            (None, None) => return,
+        }
+        self.ask(server, Ask::List(part), None, now);
+    }
+
+    fn ask(&mut self, server: Server, ask: Ask, cursor: Option<&str>, now: Instant) {
         let id = self.fresh_id();
         let Some(upstream) = self.upstream(server) else { return };
         let (Some(fetch), Some(identity)) = (&mut upstream.fetch, &upstream.identity) else { return };
         fetch.open += 1;
+        if let (Ask::List(part), None) = (ask, cursor) {
+            fetch.gathered.part_mut(part).clear();
+            fetch.lists.insert(part, (now, Some(Duration::MAX)));
+        }
         let cursor = cursor.map(|cursor| format!(r#","cursor":{cursor}"#)).unwrap_or_default();
         let params = format!(r#"{{"_meta":{identity}{cursor}}}"#);
         let method = match ask {
@@ -109,21 +136,27 @@ impl Hub {
                 more.extend(Part::ALL.into_iter().filter(has).map(|part| (Ask::List(part), None)));
             }
             (Ask::List(part), result) => match result.and_then(|result| page(part, result)) {
-                Some((items, next)) => {
+                Some(Page { items, next, reuse }) => {
                     fetch.gathered.part_mut(part).extend(items);
+                    fetch.lists.entry(part).and_modify(|(_, shortest)| *shortest = reuse.min(*shortest));
                     fetch.pages += 1;
                     if fetch.pages <= MOST_PAGES {
                         more.extend(next.map(|cursor| (ask, Some(cursor))));
                     }
                 }
                 None => {
+                    fetch.lists.entry(part).and_modify(|(_, reuse)| *reuse = None);
+                    // What it listed before counts until it lists something else.
+                    if let Some(known) = upstream.catalogue.as_ref().filter(|_| !fetch.whole) {
+                        fetch.gathered.part_mut(part).clone_from(known.part(part));
+                    }
                     tracing::debug!(target: "hub", "{} does not list its {}", upstream.spec.name, part.member());
                 }
             },
         }
         let done = more.is_empty() && fetch.open == 0;
         for (ask, cursor) in more {
-            self.ask(server, ask, cursor.as_deref());
+            self.ask(server, ask, cursor.as_deref(), now);
         }
         if done {
             self.fetch_done(server, now);
@@ -132,7 +165,7 @@ impl Hub {
 
     fn fetch_done(&mut self, server: Server, now: Instant) {
         let Some(upstream) = self.upstream(server) else { return };
-        let Some(Fetch { gathered, announced, .. }) = upstream.fetch.take() else { return };
+        let Some(Fetch { gathered, announced, whole, lists, .. }) = upstream.fetch.take() else { return };
         let catalogue = Arc::new(gathered);
         if !upstream.live {
             tracing::info!(target: "hub", "{} is there, with {} tools", upstream.spec.name, catalogue.tools.len());
@@ -140,6 +173,8 @@ impl Hub {
         let news = !upstream.live || upstream.catalogue.as_ref() != Some(&catalogue);
         (upstream.live, upstream.settled) = (true, true);
         upstream.catalogue = Some(Arc::clone(&catalogue));
+        let lists = lists.into_iter().map(|(part, (asked, reuse))| (part, Freshness::new(asked, reuse, now)));
+        upstream.freshness.extend(lists);
         upstream.backoff.reset();
         upstream.failing = false;
         upstream.breaker.close();
@@ -147,7 +182,11 @@ impl Hub {
         if news {
             self.effects.push_back(Effect::Told(server, catalogue));
         }
-        self.rebuild(&announced, now);
+        // If a client's request brought a difference to light, its server chose to announce nothing, and so do we: a
+        // list that differs each time would otherwise be announced, and asked for, without end.
+        if news || !announced.is_empty() {
+            self.rebuild(&announced, whole, now);
+        }
         self.release(now);
         if !stale.is_empty() {
             self.fetch_parts(server, stale, now);

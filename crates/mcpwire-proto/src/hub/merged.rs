@@ -94,8 +94,9 @@ impl Merged {
         }
     }
 
-    pub(super) fn list(&self, part: Part, id: &Id) -> Message {
-        self.lists[part as usize].with_id(id)
+    /// The answer to a list, under an id that is to be replaced.
+    pub(super) fn list(&self, part: Part) -> &Message {
+        &self.lists[part as usize]
     }
 
     pub(super) fn discovered(&self, id: &Id) -> Message {

@@ -26,13 +26,14 @@ mod listens;
 mod merged;
 mod names;
 mod pattern;
+mod refresh;
 mod route;
 #[cfg(test)]
 #[allow(clippy::disallowed_methods, reason = "a test may begin at any time")]
 mod tests;
 mod upstream;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -85,6 +86,8 @@ pub struct Config {
     /// The shortest time between two `list_changed` of the same kind, and between two times that a server is asked for
     /// lists because it says that they changed.
     pub coalesce: Duration,
+    /// How long a list waits for servers that must be asked for theirs again.
+    pub refresh: Duration,
     /// For the jitter between tries.
     pub seed: u64,
     /// What the hub says of itself: the name and version, as a JSON object.
@@ -100,6 +103,7 @@ impl Default for Config {
             describe: Duration::from_secs(3),
             settle: Duration::from_secs(20),
             coalesce: Duration::from_millis(250),
+            refresh: Duration::from_secs(3),
             seed: 0,
             info: r#"{"name":"mcpwire","version":"0"}"#.to_owned(),
         }
@@ -145,6 +149,14 @@ enum Place {
     Listening,
 }
 
+/// A request that waits until more is known of the servers.
+#[derive(Debug)]
+struct Waiting {
+    client: Client,
+    request: Message,
+    asked: Instant,
+}
+
 #[derive(Debug)]
 pub struct Hub {
     config: Config,
@@ -152,7 +164,9 @@ pub struct Hub {
     upstreams: Vec<Upstream>,
     clients: BTreeMap<Client, Guest>,
     owed: Pending<Owed>,
-    waiting: VecDeque<(Client, Message)>,
+    waiting: VecDeque<Waiting>,
+    /// When lists among those that wait are answered at the latest.
+    refreshes: BTreeSet<Instant>,
     listens: BTreeMap<(Client, u64), Listen>,
     links: Links,
     announcements: Announcements,
@@ -178,6 +192,7 @@ impl Hub {
             clients: BTreeMap::new(),
             owed: Pending::default(),
             waiting: VecDeque::new(),
+            refreshes: BTreeSet::new(),
             listens: BTreeMap::new(),
             links: Links::default(),
             announcements: Announcements::default(),
@@ -196,7 +211,8 @@ impl Hub {
 
     /// When [`Hub::handle_timeout`] wants to be called. Calling it early does no harm.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let gates = self.gates.ahead.front().copied().filter(|_| !self.waiting.is_empty());
+        let waiting = self.gates.ahead.front().into_iter().chain(self.refreshes.first());
+        let gates = waiting.min().copied().filter(|_| !self.waiting.is_empty());
         let upstreams = self.upstreams.iter().filter_map(Upstream::poll_timeout);
         let listens = self.listens.values().filter_map(|listen| listen.acknowledge_by);
         let announcements = self.announcements.poll_timeout(self.config.coalesce);
@@ -238,7 +254,7 @@ impl Hub {
         if begun {
             fresh.into_iter().for_each(|server| self.fetch_all(server, now));
         }
-        self.rebuild(&[], now);
+        self.rebuild(&[], true, now);
         self.release(now);
         self.upstreams.iter().map(|upstream| upstream.server).collect()
     }
@@ -259,7 +275,7 @@ impl Hub {
                 self.effects.push_back(Effect::ToServer(owed.server(), cancelled));
             }
         }
-        self.waiting.retain(|(waiter, _)| *waiter != client);
+        self.waiting.retain(|waiting| waiting.client != client);
         self.links.forget(client);
         let before = self.listens.len();
         self.listens.retain(|(listener, _), _| *listener != client);
@@ -301,6 +317,7 @@ impl Hub {
         self.announce_timeout(now);
         self.acknowledge_listens(now);
         self.gates.ahead.retain(|at| *at > now);
+        self.refreshes.retain(|at| *at > now);
         self.release(now);
     }
 
@@ -333,17 +350,18 @@ impl Hub {
 
     /// Serves those that waited, as far as it can be done now.
     fn release(&mut self, now: Instant) {
-        for (client, message) in std::mem::take(&mut self.waiting) {
-            self.serve(client, &message, now);
+        for Waiting { client, request, asked } in std::mem::take(&mut self.waiting) {
+            self.serve(client, &request, asked, now);
         }
     }
 
-    /// Merges the catalogues anew and tells who listens: of what differs, and of what a server says is new.
-    fn rebuild(&mut self, announced: &[Part], now: Instant) {
+    /// Merges the catalogues anew and tells who listens of what a server says is new, and, if wanted, of what differs.
+    fn rebuild(&mut self, announced: &[Part], differences: bool, now: Instant) {
         let merged = Merged::new(self.config.prefix, &self.upstreams, &self.config.info);
         let before = std::mem::replace(&mut self.merged, merged);
         self.merged.warn_of_what_is_new_since(&before);
-        let differs = |part: &Part| announced.contains(part) || !before.lists_the_same(&self.merged, *part);
+        let differs =
+            |part: &Part| announced.contains(part) || differences && !before.lists_the_same(&self.merged, *part);
         let mut changes: Vec<&'static str> = Part::ALL.into_iter().filter(differs).map(Part::changed).collect();
         changes.dedup();
         for change in changes {

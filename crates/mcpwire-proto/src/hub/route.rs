@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::answers::{Call, Owed, Turn};
 use super::catalogue::Part;
-use super::{Client, Effect, Hub, Place, Server};
+use super::{Client, Effect, Hub, Place, Server, Waiting};
 use crate::filter::Filter;
 use crate::meta::{Declared, key};
 use crate::method::Method;
@@ -105,7 +105,7 @@ impl Hub {
                     return self.effects.push_back(Effect::ToClient(client, refusal.into()));
                 }
                 guest.under_way.insert(id.clone(), Place::Waiting);
-                self.serve(client, &message, now);
+                self.serve(client, &message, now, now);
             }
             Kind::Notification { method } if *method == method::CANCELLED => self.cancelled(client, &message, now),
             // Of the stateless era there are no others, and nothing was asked of the client.
@@ -113,8 +113,8 @@ impl Hub {
         }
     }
 
-    /// Answers a request, sends it on, or lets it wait.
-    pub(super) fn serve(&mut self, client: Client, message: &Message, now: Instant) {
+    /// Answers a request that came at that time, sends it on, or lets it wait.
+    pub(super) fn serve(&mut self, client: Client, message: &Message, asked: Instant, now: Instant) {
         let (Some(id), Some(method)) = (message.id(), message.method()) else { return };
         let mut params: Params<'_> = match message.payload().map(serde_json::from_str) {
             Some(Ok(params)) => params,
@@ -138,32 +138,32 @@ impl Hub {
                 let answer = self.merged.discovered(id);
                 self.answer(client, id, answer);
             }
-            method::DISCOVER => self.wait(client, id, message),
+            method::DISCOVER => self.wait(client, id, message, asked),
             method::LISTEN => {
                 let wanted: Option<Filter> =
                     params.notifications.and_then(|wanted| serde_json::from_str(wanted.get()).ok());
                 self.listen(client, id, identity(&params.meta).into(), wanted, now);
             }
             list => match Part::of(list) {
-                Some(part) if self.lists_are_ready(now) => {
-                    let answer = match params.cursor {
-                        // Everything is on the first page.
-                        Some(_) => Fault::Params("expected no cursor: none was given".into()).to_message(Some(id)),
-                        None => self.merged.list(part, id),
-                    };
+                // Everything is on the first page.
+                Some(_) if params.cursor.is_some() => {
+                    self.refuse(client, id, &Fault::Params("expected no cursor: none was given".into()));
+                }
+                Some(part) if self.lists_are_ready(now) && self.is_refreshed(part, asked, now) => {
+                    let answer = self.listed(part, id, now);
                     self.answer(client, id, answer);
                 }
-                Some(_) => self.wait(client, id, message),
-                None => self.send_on(client, id, message, method, &params, now),
+                Some(_) => self.wait(client, id, message, asked),
+                None => self.send_on(client, id, message, method, &params, (asked, now)),
             },
         }
     }
 
-    fn wait(&mut self, client: Client, id: &Id, message: &Message) {
+    fn wait(&mut self, client: Client, id: &Id, message: &Message, asked: Instant) {
         if self.waiting.len() >= MOST_WAITING {
             return self.refuse(client, id, &Fault::Upstream("too much waits for the servers already".into()));
         }
-        self.waiting.push_back((client, message.clone()));
+        self.waiting.push_back(Waiting { client, request: message.clone(), asked });
     }
 
     fn send_on(
@@ -173,7 +173,7 @@ impl Hub {
         message: &Message,
         method: &Method,
         params: &Params<'_>,
-        now: Instant,
+        (asked, now): (Instant, Instant),
     ) {
         let (server, edit, turn) = match self.route(client, method, params, now) {
             Route::To(server, edit) => match self.admit(server, now) {
@@ -188,7 +188,7 @@ impl Hub {
                 Err(Some(fault)) => return self.refuse(client, id, &fault),
                 Err(None) => return self.answer(client, id, unknown_resource(id, &address)),
             },
-            Route::Wait => return self.wait(client, id, message),
+            Route::Wait => return self.wait(client, id, message, asked),
             Route::Refused(fault) => return self.refuse(client, id, &fault),
         };
         let ours = self.fresh_id();
@@ -277,7 +277,7 @@ impl Hub {
                 self.effects.push_back(Effect::ToServer(owed.server(), cancelled));
             }
             Place::Waiting => {
-                self.waiting.retain(|(waiter, message)| *waiter != client || message.id() != Some(&id));
+                self.waiting.retain(|waiting| waiting.client != client || waiting.request.id() != Some(&id));
             }
             Place::Listening => self.unlisten(client, &id, now),
         }

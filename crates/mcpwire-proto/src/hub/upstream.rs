@@ -8,6 +8,7 @@ use super::Server;
 use super::breaker::Breaker;
 use super::catalogue::{Catalogue, Part};
 use super::fetch::Fetch;
+use super::refresh::Freshness;
 use crate::Id;
 use crate::policy::Policy;
 use crate::session::backoff::Backoff;
@@ -40,6 +41,8 @@ pub(super) struct Upstream {
     /// needs no second session for it.
     pub identity: Option<Arc<str>>,
     pub fetch: Option<Fetch>,
+    /// How old the lists of the catalogue are.
+    pub freshness: BTreeMap<Part, Freshness>,
     /// Parts that have changed since they were asked for.
     pub stale: BTreeSet<Part>,
     /// Not before this is it asked for parts that have changed.
@@ -84,6 +87,7 @@ impl Upstream {
             settled: false,
             identity: None,
             fetch: None,
+            freshness: BTreeMap::new(),
             stale: BTreeSet::new(),
             refetch_at: None,
             retry_at: None,

@@ -5,6 +5,7 @@ mod extensions;
 mod failures;
 mod gate;
 mod listening;
+mod refreshing;
 mod routing;
 mod simulation;
 mod unlisted;
@@ -137,7 +138,13 @@ impl Rig {
         queue.remove(at)
     }
 
+    /// Lists may be reused unless they say otherwise.
     fn answers(&mut self, server: Server, request: &Message, result: &Value) {
+        let mut result = result.clone();
+        if request.method().is_some_and(|method| Part::of(method).is_some()) && result.get("ttlMs").is_none() {
+            result["ttlMs"] = json!(86_400_000);
+            result["cacheScope"] = json!("public");
+        }
         self.server_says(server, Message::result(request.id().expect("an id"), &result.to_string()));
     }
 

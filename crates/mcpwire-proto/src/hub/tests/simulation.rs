@@ -150,7 +150,11 @@ impl World {
             Some(method::DISCOVER) => {
                 self.rig.answers(server, &request, &json!({ "capabilities": { "tools": {}, "resources": {} } }));
             }
-            Some(method::TOOLS_LIST) => self.rig.answers(server, &request, &json!({ "tools": both })),
+            Some(method::TOOLS_LIST) => {
+                let ttl = self.random.u32(..2) * 1000;
+                let list = json!({ "tools": both, "ttlMs": ttl, "cacheScope": "public" });
+                self.rig.answers(server, &request, &list);
+            }
             Some(method::LISTEN) => self.rig.acknowledge(server, &request),
             Some(method::RESOURCES_READ) if self.random.bool() => {
                 self.rig.server_says(server, Message::error(request.id(), -32602, "none"));
