@@ -136,8 +136,9 @@ impl Message {
                 })))
             }
             Err(fault) => {
-                let asks = wire.method.is_some();
-                reject(wire.id.filter(|_| asks).and_then(|id| Id::from_json(id.get())), fault)
+                // The id of an answer names a request of its receiver; any other id was chosen by the sender.
+                let answers = wire.method.is_none() && (wire.result.is_some() || wire.error.is_some());
+                reject(wire.id.filter(|_| !answers).and_then(|id| Id::from_json(id.get())), fault)
             }
         }
     }

@@ -2,10 +2,12 @@
 //! offer under one name: here lists are sorted, and the first of a name counts.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use mcpwire_proto::{Id, Message};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::Orchestrator;
 use super::methods::params;
@@ -14,6 +16,10 @@ use crate::transport::quic::proto::{
     ListPromptsRequest, ListToolsRequest, PromptDefinition, PromptGetRequest, Request, Response, ToolDefinition,
 };
 use crate::transport::quic::value;
+
+/// How long a list may take that only serves to tell what became of a call. An orchestrator asks all its plugins for it,
+/// dead ones included.
+const OFFERS_WITHIN: Duration = Duration::from_secs(5);
 
 pub(super) async fn tools(orchestrator: &Orchestrator, id: &Id) -> Result<Value, Stop> {
     let request = Request::ListTools(ListToolsRequest {});
@@ -24,6 +30,15 @@ pub(super) async fn tools(orchestrator: &Orchestrator, id: &Id) -> Result<Value,
     tools.sort_by(|a, b| a.name.cmp(&b.name));
     tools.dedup_by(|later, first| later.name == first.name);
     Ok(json!({ "tools": tools.into_iter().map(tool).collect::<Vec<_>>() }))
+}
+
+/// Whether somebody offers a tool of this name; `None` if the orchestrator does not say, at least not soon.
+pub(super) async fn offers_tool(orchestrator: &Orchestrator, id: &Id, name: &str) -> Option<bool> {
+    let request = Request::ListTools(ListToolsRequest {});
+    match timeout(OFFERS_WITHIN, orchestrator.call("lt", id, request)).await {
+        Ok(Ok(Response::ListTools(list))) => Some(list.tools.iter().any(|tool| tool.name == name)),
+        _ => None,
+    }
 }
 
 fn tool(definition: ToolDefinition) -> Value {

@@ -10,7 +10,7 @@ mod reply;
 mod resources;
 mod tools;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mcpwire_proto::{Failure, Id, Kind, Lane, Message, Packet, meta, method};
@@ -37,7 +37,7 @@ pub fn connect(options: TargetOptions) -> Result<(Link, JoinHandle<()>), Unusabl
         peer: Arc::new(Peer::new(options.address, config)),
         budget: Budget::new(ARRIVING),
         session: super::uuid(),
-        not_streaming: Mutex::default(),
+        streaming: Mutex::default(),
         events: port.tx.clone(),
     };
     Ok((link, task::spawn(run(Arc::new(orchestrator), port))))
@@ -50,8 +50,8 @@ struct Orchestrator {
     budget: Budget,
     /// Told with every tool call.
     session: String,
-    /// Tools that are known not to answer in pieces, on the connection of that number.
-    not_streaming: Mutex<(u64, HashSet<String>)>,
+    /// What is known of tools and answers in pieces, on the connection of that number.
+    streaming: Mutex<(u64, HashMap<String, Streaming>)>,
     events: Sender<Event>,
 }
 
@@ -61,24 +61,35 @@ impl Orchestrator {
         call::call(&self.peer, &self.budget, request_id(kind, id), request).await
     }
 
-    /// Whether it is worth asking a tool for an answer in pieces.
-    fn may_stream(&self, tool: &str) -> bool {
-        let mut known = self.not_streaming.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Whether a tool answers in pieces.
+    fn streaming(&self, tool: &str) -> Streaming {
+        let mut known = self.streaming.lock().unwrap_or_else(PoisonError::into_inner);
         if known.0 != self.peer.dialled() {
-            *known = (self.peer.dialled(), HashSet::new());
+            *known = (self.peer.dialled(), HashMap::new());
         }
-        !known.1.contains(tool) && !known.1.contains(EVERY_TOOL)
+        let known = known.1.get(EVERY_TOOL).or_else(|| known.1.get(tool));
+        known.copied().unwrap_or(Streaming::Unknown)
     }
 
-    fn does_not_stream(&self, tool: &str) {
-        let mut known = self.not_streaming.lock().unwrap_or_else(PoisonError::into_inner);
-        known.1.insert(tool.to_owned());
+    fn note_streaming(&self, tool: &str, streaming: Streaming) {
+        let mut known = self.streaming.lock().unwrap_or_else(PoisonError::into_inner);
+        known.1.insert(tool.to_owned(), streaming);
     }
 
     async fn tell(&self, lane: Lane, message: Message) {
         // If nobody listens any more, nobody misses it.
         let _ = self.events.send(Event::Packet(Packet::new(lane, message))).await;
     }
+}
+
+/// What was seen of a tool that was asked for an answer in pieces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Streaming {
+    Unknown,
+    /// The peer closed the stream: pieces are asked for only when there is no other way to call the tool.
+    Closes,
+    /// It said that it has none to give.
+    Never,
 }
 
 /// Stands for all tools: the peer does not know calls in pieces at all. No tool has an empty name.

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use mcpwire_proto::{Id, Lane, Message, meta, method};
+use mcpwire_proto::{Failure, Id, Lane, Message, meta, method};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::methods::params;
 use super::reply::{Refusal, Stop, no_answer, unexpected};
-use super::{EVERY_TOOL, Orchestrator, request_id};
+use super::{EVERY_TOOL, Orchestrator, Streaming, lists, request_id};
 use crate::transport::quic::call::{self, Answers};
 use crate::transport::quic::frame::LONGEST;
 use crate::transport::quic::proto::{
@@ -34,9 +34,9 @@ pub(super) async fn call(orchestrator: &Orchestrator, id: &Id, message: &Message
     }
     let arguments = arguments.map(value::to_struct).transpose()?;
     let token = meta::progress_token(message);
-    let streams = orchestrator.may_stream(&name);
-    if token.is_some()
-        && streams
+    let streaming = orchestrator.streaming(&name);
+    let pieces_first = token.is_some() && streaming == Streaming::Unknown;
+    if pieces_first
         && let Some(result) = in_pieces(orchestrator, id, &name, arguments.clone(), token.as_ref()).await?
     {
         return Ok(result);
@@ -50,8 +50,10 @@ pub(super) async fn call(orchestrator: &Orchestrator, id: &Id, message: &Message
     });
     match orchestrator.call("tc", id, request).await.map_err(no_answer("tool_call"))? {
         // A plugin has tools that answer in pieces and in no other way.
-        Response::ToolCall(response) if response.error_code == NO_SUCH_TOOL && token.is_none() && streams => {
-            let pieces = in_pieces(orchestrator, id, &name, arguments, None).await?;
+        Response::ToolCall(response)
+            if response.error_code == NO_SUCH_TOOL && !pieces_first && streaming != Streaming::Never =>
+        {
+            let pieces = in_pieces(orchestrator, id, &name, arguments, token.as_ref()).await?;
             Ok(pieces.unwrap_or_else(|| result(response)))
         }
         Response::ToolCall(response) => Ok(result(response)),
@@ -61,12 +63,12 @@ pub(super) async fn call(orchestrator: &Orchestrator, id: &Id, message: &Message
 
 /// A tool's answer as a result of MCP.
 fn result(response: ToolResponse) -> String {
-    let mut result = response.result.unwrap_or_default();
-    if let Some(verbatim) = take_text(&mut result, MCP_RESULT).filter(|text| is_object(text)) {
+    let mut result = response.result;
+    if let Some(verbatim) = result.as_mut().and_then(|result| take_text(result, MCP_RESULT, is_object)) {
         return verbatim;
     }
     if response.success {
-        return content(&text(result), false);
+        return content(&result.map(text).unwrap_or_default(), false);
     }
     content(&failure(response.error_code, response.error_message), true)
 }
@@ -77,16 +79,14 @@ fn failure(code: String, message: String) -> String {
 
 /// The member `text`, if there is one; otherwise all of it as JSON.
 fn text(mut result: Struct) -> String {
-    match take_text(&mut result, "text") {
-        Some(text) => text,
-        None if result.fields.is_empty() => String::new(),
-        None => Value::Object(value::to_object(result)).to_string(),
-    }
+    let text = take_text(&mut result, "text", |_| true);
+    text.unwrap_or_else(|| Value::Object(value::to_object(result)).to_string())
 }
 
-fn take_text(result: &mut Struct, name: &str) -> Option<String> {
+/// The text of a member, if it is a text that `fits`.
+fn take_text(result: &mut Struct, name: &str, fits: impl Fn(&str) -> bool) -> Option<String> {
     match result.fields.get_mut(name)?.kind.as_mut()? {
-        Kind::String(text) => Some(std::mem::take(text)),
+        Kind::String(text) if fits(text) => Some(std::mem::take(text)),
         _ => None,
     }
 }
@@ -120,10 +120,21 @@ async fn in_pieces(
     });
     let started = call::start(&orchestrator.peer, &orchestrator.budget, request_id("ss", id), request).await;
     let mut answers = started.map_err(no_answer("stream_start"))?;
+    let connection = orchestrator.peer.dialled();
     let mut call = Pieces { orchestrator, id, token, count: 0, text: Vec::new(), whole: None };
     let mut cancel = Cancel { orchestrator, stream_id: Some(stream_id) };
     let gathered = call.gather(&mut answers, tool).await;
     cancel.stream_id = None;
+    let closed = call.count == 0 && matches!(gathered, Err(Stop::Failed(Failure::Interrupted(_))));
+    if closed {
+        // An orchestrator that does not know StreamStart may close the stream. What nobody offers was not executed; another
+        // connection may lead to another orchestrator, which cannot tell.
+        orchestrator.note_streaming(tool, Streaming::Closes);
+        let offered = lists::offers_tool(orchestrator, id, tool).await;
+        if offered == Some(false) && orchestrator.peer.dialled() == connection {
+            return Ok(Some(content(&format!("no plugin provides tool {tool:?}"), true)));
+        }
+    }
     gathered
 }
 
@@ -160,7 +171,7 @@ impl Pieces<'_> {
                 Response::StreamEnd(end) => return Ok(self.end(end, tool)),
                 // The peer does not know calls in pieces.
                 Response::ToolCall(answer) if !answer.success && answer.error_code == "unknown_request" => {
-                    self.orchestrator.does_not_stream(EVERY_TOOL);
+                    self.orchestrator.note_streaming(EVERY_TOOL, Streaming::Never);
                     return Ok(None);
                 }
                 other => return Err(unexpected("stream_start", other).into()),
@@ -204,7 +215,7 @@ impl Pieces<'_> {
 
     fn end(&mut self, end: StreamEnd, tool: &str) -> Option<String> {
         if !end.success && end.error_code == NO_SUCH_TOOL && self.count == 0 {
-            self.orchestrator.does_not_stream(tool);
+            self.orchestrator.note_streaming(tool, Streaming::Never);
             return None;
         }
         if !end.success {

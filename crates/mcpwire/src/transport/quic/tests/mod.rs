@@ -4,6 +4,7 @@ mod agreement;
 mod front;
 mod hostile;
 mod peers;
+mod pieces;
 mod streams;
 mod target;
 mod wire;

@@ -65,6 +65,9 @@ pub(super) fn budget() -> Budget {
 /// What an orchestrator does with one stream.
 pub(super) type Script = dyn Fn(PluginRequest) -> Vec<Response> + Send + Sync;
 
+/// Whether an orchestrator closes the stream of a request instead of answering it.
+pub(super) type Closes = fn(&PluginRequest) -> bool;
+
 /// An orchestrator that answers each request with what the script says; with nothing, it holds the stream open.
 pub(super) struct Orchestrator {
     pub(super) at: SocketAddr,
@@ -76,6 +79,16 @@ pub(super) struct Orchestrator {
 impl Orchestrator {
     /// Starts it in a thread of its own, which can be ended without a word to anybody.
     pub(super) fn start(folder: &Folder, at: SocketAddr, script: Arc<Script>) -> Orchestrator {
+        Orchestrator::start_closing(folder, at, script, |_| false)
+    }
+
+    /// The same; it closes the streams of some requests without an answer.
+    pub(super) fn start_closing(
+        folder: &Folder,
+        at: SocketAddr,
+        script: Arc<Script>,
+        closes: Closes,
+    ) -> Orchestrator {
         let identity = folder.certs().identity("orchestrator").unwrap();
         let config = tls::server(&identity, &[ORCHESTRA_ALPN], false).unwrap();
         let socket = UdpSocket::bind(at).unwrap();
@@ -89,7 +102,7 @@ impl Orchestrator {
                 let runtime = Arc::new(quinn::TokioRuntime);
                 let endpoint = Endpoint::new(tls::endpoint(&identity), Some(config), socket, runtime).unwrap();
                 tokio::select! {
-                    () = Orchestrator::serve(endpoint, script, noted) => {}
+                    () = Orchestrator::serve(endpoint, script, closes, noted) => {}
                     _ = stopped => {}
                 }
             });
@@ -97,13 +110,14 @@ impl Orchestrator {
         Orchestrator { at, seen, stop: Some(stop), thread: Some(thread) }
     }
 
-    async fn serve(endpoint: Endpoint, script: Arc<Script>, seen: Arc<Mutex<Vec<PluginRequest>>>) {
+    async fn serve(endpoint: Endpoint, script: Arc<Script>, closes: Closes, seen: Arc<Mutex<Vec<PluginRequest>>>) {
         while let Some(incoming) = endpoint.accept().await {
             let (script, seen) = (Arc::clone(&script), Arc::clone(&seen));
             tokio::spawn(async move {
                 let Ok(connection) = incoming.await else { return };
                 while let Ok((output, input)) = connection.accept_bi().await {
-                    tokio::spawn(Orchestrator::answer(output, input, Arc::clone(&script), Arc::clone(&seen)));
+                    let (script, seen) = (Arc::clone(&script), Arc::clone(&seen));
+                    tokio::spawn(Orchestrator::answer(output, input, script, closes, seen));
                 }
             });
         }
@@ -113,10 +127,16 @@ impl Orchestrator {
         mut output: SendStream,
         mut input: RecvStream,
         script: Arc<Script>,
+        closes: Closes,
         seen: Arc<Mutex<Vec<PluginRequest>>>,
     ) {
         let Ok(request) = frame::read::<PluginRequest>(&mut input, &budget()).await else { return };
         seen.lock().unwrap().push(request.clone());
+        if closes(&request) {
+            let _ = output.finish();
+            let _ = output.stopped().await;
+            return;
+        }
         let request_id = request.request_id.clone();
         let answers = script(request);
         if answers.is_empty() {

@@ -9,7 +9,7 @@ use super::peers::{Client, Folder, Orchestrator, loopback, refused, within};
 use crate::transport::quic::proto::{
     Kind, ListPromptsResponse, ListToolsResponse, PluginRequest, PromptArgument, PromptContent, PromptDefinition,
     PromptGetResponse, PromptMessage, Request, Response, StorageEntry, StorageListResponse, StorageReadResponse,
-    StreamChunk, StreamEnd, Struct, ToolDefinition, ToolResponse, Value as Field,
+    Struct, ToolDefinition, ToolResponse, Value as Field,
 };
 use crate::transport::quic::value;
 
@@ -26,6 +26,8 @@ fn called(tool: &str, arguments: Option<Struct>) -> Vec<Response> {
     vec![match tool {
         "text" => succeeded(json!({"text": "hi", "more": 1})),
         "json" => succeeded(json!({"b": [1, 2.5], "a": {"n": 3}})),
+        "nothing" => succeeded(json!({})),
+        "no mcp" => succeeded(json!({"_mcp": "[1]"})),
         "empty" => Response::ToolCall(ToolResponse { success: true, ..Default::default() }),
         "echo" => Response::ToolCall(ToolResponse { success: true, result: arguments, ..Default::default() }),
         "code" => refused("validation_error", ""),
@@ -35,7 +37,7 @@ fn called(tool: &str, arguments: Option<Struct>) -> Vec<Response> {
     }]
 }
 
-fn script(request: PluginRequest) -> Vec<Response> {
+pub(super) fn script(request: PluginRequest) -> Vec<Response> {
     match request.request {
         Some(Request::ToolCall(call)) => called(&call.tool_name, call.arguments),
         Some(Request::ListTools(_)) => {
@@ -85,7 +87,7 @@ async fn opened(folder: &Folder) -> (Orchestrator, Client, Value) {
     (orchestrator, client, said)
 }
 
-async fn call(client: &mut Client, tool: &str, arguments: Value) -> Value {
+pub(super) async fn call(client: &mut Client, tool: &str, arguments: Value) -> Value {
     client.result("tools/call", json!({"name": tool, "arguments": arguments})).await
 }
 
@@ -119,6 +121,8 @@ async fn tools_and_results_are_mapped() {
     assert_eq!(call(&mut client, "text", json!({})).await, text("hi"));
     assert_eq!(call(&mut client, "json", json!({})).await, text(r#"{"a":{"n":3},"b":[1,2.5]}"#));
     assert_eq!(call(&mut client, "empty", json!({})).await, text(""));
+    assert_eq!(call(&mut client, "nothing", json!({})).await, text("{}"), "a result that is there is shown");
+    assert_eq!(call(&mut client, "no mcp", json!({})).await, text(r#"{"_mcp":"[1]"}"#));
     assert_eq!(call(&mut client, "echo", json!({"n": 1, "f": 0.5})).await, text(r#"{"f":0.5,"n":1}"#));
     assert_eq!(call(&mut client, "code", json!({})).await, error("tool error: validation_error"));
     assert_eq!(call(&mut client, "nope", json!({})).await, error(r#"no plugin provides tool "nope""#));
@@ -207,80 +211,6 @@ async fn fifty_calls_at_once_get_their_own_answers() {
         let expected = owed.remove(&answer["id"].as_u64().unwrap()).unwrap();
         assert_eq!(answer["result"]["content"][0]["text"], expected);
     }
-}
-
-/// Pieces of a tool that streams; others do not.
-fn streaming(request: PluginRequest) -> Vec<Response> {
-    match request.request {
-        Some(Request::StreamStart(start)) if start.tool_name == "count" => {
-            let chunk = |sequence: i64, data: &str| {
-                Response::StreamChunk(StreamChunk {
-                    stream_id: start.stream_id.clone(),
-                    data: data.into(),
-                    content_type: "application/octet-stream".into(),
-                    sequence,
-                })
-            };
-            let end =
-                StreamEnd { stream_id: start.stream_id.clone(), success: true, total_chunks: 2, ..Default::default() };
-            vec![chunk(0, "one "), chunk(1, "two"), Response::StreamEnd(end)]
-        }
-        Some(Request::StreamStart(start)) => vec![Response::StreamEnd(StreamEnd {
-            stream_id: start.stream_id,
-            error_code: "tool_not_found".into(),
-            ..Default::default()
-        })],
-        _ => script(request),
-    }
-}
-
-#[tokio::test]
-async fn pieces_of_an_answer_are_told_as_progress() {
-    let folder = Folder::new();
-    let orchestrator = Orchestrator::start(&folder, loopback(), Arc::new(streaming));
-    let mut client = Client::new(&folder, orchestrator.at);
-    client.open().await;
-    let id = client.start("tools/call", json!({"name": "count", "_meta": {"progressToken": "t"}})).await;
-    for (progress, said) in [(1, "one "), (2, "two")] {
-        let params = client.message().await["params"].take();
-        assert_eq!(params, json!({"progressToken": "t", "progress": progress, "message": said}));
-    }
-    let answer = client.message().await;
-    assert_eq!((&answer["id"], &answer["result"]["content"][0]["text"]), (&json!(id), &json!("one two")));
-    // A tool that has no pieces to give is called once, and asked for them only the first time.
-    for _ in 0..2 {
-        let params = json!({"name": "text", "_meta": {"progressToken": 1}});
-        assert_eq!(client.result("tools/call", params).await["content"][0]["text"], "hi");
-    }
-    let seen = orchestrator.seen.lock().unwrap();
-    let count =
-        |fits: fn(&Request) -> bool| seen.iter().filter_map(|seen| seen.request.as_ref()).filter(|r| fits(r)).count();
-    assert_eq!(count(|request| matches!(request, Request::ToolCall(_))), 2);
-    assert_eq!(count(|request| matches!(request, Request::StreamStart(_))), 2);
-}
-
-/// A streaming tool of a plugin of Orchestra is not found by a plain call.
-#[tokio::test]
-async fn a_tool_that_answers_only_in_pieces_is_found() {
-    let only_pieces = |request: PluginRequest| match &request.request {
-        Some(Request::ToolCall(call)) if call.tool_name != "text" => {
-            vec![refused("tool_not_found", &format!("tool {:?} not found", call.tool_name))]
-        }
-        _ => streaming(request),
-    };
-    let folder = Folder::new();
-    let orchestrator = Orchestrator::start(&folder, loopback(), Arc::new(only_pieces));
-    let mut client = Client::new(&folder, orchestrator.at);
-    client.open().await;
-    let counted = call(&mut client, "count", json!({})).await;
-    assert_eq!(counted, json!({"content": [{"type": "text", "text": "one two"}]}));
-    for _ in 0..2 {
-        let unknown = call(&mut client, "none", json!({})).await;
-        assert_eq!(unknown, json!({"content": [{"type": "text", "text": "tool \"none\" not found"}], "isError": true}));
-    }
-    let seen = orchestrator.seen.lock().unwrap();
-    let streams = seen.iter().filter(|seen| matches!(seen.request, Some(Request::StreamStart(_))));
-    assert_eq!(streams.count(), 2, "what has no pieces is asked for them once");
 }
 
 #[tokio::test]
