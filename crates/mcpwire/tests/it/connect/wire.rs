@@ -43,6 +43,7 @@ async fn a_bad_line_is_answered_and_the_next_one_served() {
         ("[]", -32600, json!(null)),
         ("17", -32600, json!(null)),
         (r#"{"jsonrpc":"2.0","id":5,"method":7}"#, -32600, json!(5)),
+        (r#"{"jsonrpc":"2.0","id":4}"#, -32600, json!(4)),
         (r#"[{"jsonrpc":"2.0","id":5,"method":"ping"}]"#, -32600, json!(null)),
     ] {
         client.send_text(line).await;

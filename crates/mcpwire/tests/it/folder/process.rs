@@ -40,6 +40,8 @@ fn lines_however_they_come_are_answered_in_order_before_the_end() {
         "\n",
         r#"{"jsonrpc":"2.0","id":6,"method":7}"#,
         "\n",
+        r#"{"jsonrpc":"2.0","id":7}"#,
+        "\n",
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"relevant-data.searchRecords","arguments":{"categoryId":"people"}}}"#,
         "\n",
         r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#,
@@ -51,8 +53,14 @@ fn lines_however_they_come_are_answered_in_order_before_the_end() {
     let ids: Vec<&Value> = lines.iter().filter(|line| line.get("result").is_some()).map(|line| &line["id"]).collect();
     assert_eq!(ids, [&json!("a"), &json!(1), &json!(2), &json!(3)], "the last line had no end, and counts");
     let codes: Vec<&Value> = lines.iter().filter_map(|line| line.pointer("/error/code")).collect();
-    assert_eq!(codes, [&json!(-32700), &json!(-32600), &json!(-32600), &json!(-32600), &json!(-32600)]);
-    assert_eq!(lines.len(), 9, "{lines:?}");
+    assert_eq!(
+        codes,
+        [-32700, -32600, -32600, -32600, -32600, -32600].map(|code| json!(code)).iter().collect::<Vec<_>>()
+    );
+    let refused: Vec<&Value> =
+        lines.iter().filter(|line| line.get("error").is_some()).map(|line| &line["id"]).collect();
+    assert_eq!(refused, [&json!(null), &json!(null), &json!(null), &json!(5), &json!(6), &json!(7)]);
+    assert_eq!(lines.len(), 10, "{lines:?}");
 }
 
 #[tokio::test]

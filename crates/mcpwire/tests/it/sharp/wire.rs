@@ -1,9 +1,12 @@
 //! Odd but sound ways to write messages, large ones, and many at once.
 
-use serde_json::json;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
 
 use super::{AGES, Exposed, REFERENCE, call};
 use crate::support::client::Client;
+use crate::support::scratch::Scratch;
 use crate::support::script::Script;
 use crate::support::within;
 
@@ -118,4 +121,28 @@ async fn a_slow_call_holds_up_neither_ping_nor_cancel() {
         client.close().await;
         exposed.stop().await;
     }
+}
+
+/// Its id is all that a client has to find out which of its requests was no good.
+#[tokio::test]
+async fn a_request_without_a_method_is_refused_under_its_id() {
+    let socket = Scratch::new();
+    let path = socket.file("s");
+    let exposed = Exposed::start(&["--unix", &path], &REFERENCE).await;
+    let text = r#"{"jsonrpc":"2.0","id":4}"#;
+    let session = exposed.session().await;
+    let stateless = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/list")];
+    for headers in [&[("mcp-session-id", session.as_str())][..], &[], &stateless] {
+        let reply = exposed.post(headers, text).await;
+        let error = reply.json();
+        assert_eq!((reply.status, &error["id"], &error["error"]["code"]), (400, &json!(4), &json!(-32600)), "{error}");
+    }
+    let mut unix = BufReader::new(UnixStream::connect(&path).await.expect("somebody listens"));
+    unix.write_all(format!("{text}\n").as_bytes()).await.expect("it is read");
+    let mut line = String::new();
+    within("an answer", unix.read_line(&mut line)).await.expect("a line");
+    let error: Value = serde_json::from_str(&line).expect("JSON");
+    assert_eq!((&error["id"], &error["error"]["code"]), (&json!(4), &json!(-32600)), "{error}");
+    drop(unix);
+    exposed.stop().await;
 }

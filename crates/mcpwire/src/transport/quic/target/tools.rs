@@ -36,9 +36,7 @@ pub(super) async fn call(orchestrator: &Orchestrator, id: &Id, message: &Message
     let token = meta::progress_token(message);
     let streaming = orchestrator.streaming(&name);
     let pieces_first = token.is_some() && streaming == Streaming::Unknown;
-    if pieces_first
-        && let Some(result) = in_pieces(orchestrator, id, &name, arguments.clone(), token.as_ref()).await?
-    {
+    if pieces_first && let Some(result) = in_pieces(orchestrator, id, &name, arguments.clone(), token.as_ref()).await? {
         return Ok(result);
     }
     let request = Request::ToolCall(ToolRequest {

@@ -83,12 +83,7 @@ impl Orchestrator {
     }
 
     /// The same; it closes the streams of some requests without an answer.
-    pub(super) fn start_closing(
-        folder: &Folder,
-        at: SocketAddr,
-        script: Arc<Script>,
-        closes: Closes,
-    ) -> Orchestrator {
+    pub(super) fn start_closing(folder: &Folder, at: SocketAddr, script: Arc<Script>, closes: Closes) -> Orchestrator {
         let identity = folder.certs().identity("orchestrator").unwrap();
         let config = tls::server(&identity, &[ORCHESTRA_ALPN], false).unwrap();
         let socket = UdpSocket::bind(at).unwrap();

@@ -98,6 +98,8 @@ async fn streams_that_make_no_sense_cost_only_themselves() {
         let said = next(&mut lines).await.unwrap();
         assert!(said["error"]["code"].is_i64(), "{text:?}: {said}");
     }
+    let said = client.ask("request 0", json!({"jsonrpc": "2.0", "id": 4})).await;
+    assert_eq!((&said[0]["id"], &said[0]["error"]["code"]), (&json!(4), &json!(-32600)), "{said:?}");
     let (_slow, _input) = client.stream(&format!("request 0\n{}\n", call(1, "slow", json!({"ms": 600_000})))).await;
     within("the slow call to start", async {
         loop {
