@@ -1,7 +1,7 @@
 //! The files of a certificate folder: where they lie, how they are written whole, and the lock around all of it.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::Error;
+use super::{Error, guard};
 
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
@@ -39,13 +39,25 @@ pub(super) fn names(folder: &Path) -> Result<Vec<String>, Error> {
     Ok(names)
 }
 
-/// The text of a file; `None` if there is none.
+/// The text of a certificate; `None` if there is none. One that others can change is refused.
 pub(super) fn read(path: &Path) -> Result<Option<String>, Error> {
-    match fs::read_to_string(path) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(failed(path, error)),
-    }
+    read_if(path, guard::check_certificate)
+}
+
+/// The text of a key; `None` if there is none. One that others can read is refused.
+pub(super) fn read_key(path: &Path) -> Result<Option<String>, Error> {
+    read_if(path, guard::check_key)
+}
+
+fn read_if(path: &Path, check: fn(&Path, &Metadata) -> Result<(), Error>) -> Result<Option<String>, Error> {
+    let mut file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        file => file.map_err(|error| failed(path, error))?,
+    };
+    check(path, &file.metadata().map_err(|error| failed(path, error))?)?;
+    let mut text = String::new();
+    file.read_to_string(&mut text).map_err(|error| failed(path, error))?;
+    Ok(Some(text))
 }
 
 /// Writes a file that is never seen in part.
@@ -74,6 +86,7 @@ pub(super) struct Lock {
 impl Lock {
     pub(super) fn take(folder: &Path) -> Result<Lock, Error> {
         DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(folder).map_err(|error| failed(folder, error))?;
+        guard::check_folder(folder)?;
         let path = folder.join(".lock");
         let file = OpenOptions::new().write(true).create(true).truncate(false).mode(FILE_MODE).open(&path);
         let file = file.map_err(|error| failed(&path, error))?;
@@ -90,6 +103,6 @@ impl Lock {
     }
 }
 
-fn failed(path: &Path, error: io::Error) -> Error {
+pub(super) fn failed(path: &Path, error: io::Error) -> Error {
     Error::Io { path: path.to_owned(), error }
 }

@@ -1,9 +1,12 @@
 //! Certificates in a folder that programs share (`~/.orchestra/certs`): an authority, and a leaf for each program by name.
 //!
 //! Whoever comes first makes the authority. Files appear whole or not at all, and a lock keeps two starters of ours
-//! apart; programs of others write theirs without one, so a half-written pair is given a moment to become whole.
+//! apart; programs of others write theirs without one, so a half-written pair is given a moment to become whole. A machine
+//! that has the authority's certificate and a pair signed by it needs no `ca.key`. Files that others can change, and keys
+//! that others can read, are refused.
 
 mod files;
+mod guard;
 mod make;
 mod view;
 
@@ -37,6 +40,21 @@ pub enum Error {
     Unreadable { path: PathBuf, why: String },
     #[error("the authority in {} ended on {when}; `mcpwire certs renew --ca` makes a new one", path.display())]
     Expired { path: PathBuf, when: String },
+    #[error("{}: the certificate is here and the key is not", path.display())]
+    NoKey { path: PathBuf },
+    #[error(
+        "{}: there is no ca.key to sign a certificate of {name} with, and none that can be used as it is; \
+         run `mcpwire certs make {name}` where ca.key is, and copy {name}.crt and {name}.key here",
+        folder.display()
+    )]
+    CannotSign { folder: PathBuf, name: String },
+    #[error(
+        "{}: expected {what}, got mode {mode:04o}; run `chmod {chmod} '{}'` if nobody else can have used it, \
+         or make new certificates in another folder", path.display(), path.display()
+    )]
+    Exposed { path: PathBuf, what: &'static str, mode: u32, chmod: &'static str },
+    #[error("{}: expected a file or folder of yours, got one of the user with the number {owner}", path.display())]
+    Foreign { path: PathBuf, owner: u32 },
     #[error("expected a name of letters, digits, '.', '-' and '_', came {0:?}")]
     Name(String),
     #[error("cannot make a certificate: {0}")]
@@ -88,7 +106,12 @@ impl Certs {
     /// The identity of that name: the one in the folder, or a new one if there is none, it ends soon, or the authority
     /// has changed.
     pub fn identity(&self, name: &str) -> Result<Identity, Error> {
-        self.leaf(name, &[], false)
+        check_name(name)?;
+        // Most of the time all is there: nothing is written then, and `ca.key` may be elsewhere.
+        match self.present(name, RENEW_BEFORE)? {
+            Some(identity) => Ok(identity),
+            None => self.leaf(name, &[], false),
+        }
     }
 
     /// Makes a new leaf, for these hosts besides those that it had.
@@ -104,6 +127,7 @@ impl Certs {
 
     /// Every certificate in the folder, the authority first.
     pub fn list(&self) -> Result<Vec<View>, Error> {
+        guard::check_folder(&self.folder)?;
         let mut views = Vec::new();
         for name in files::names(&self.folder)? {
             let path = files::certificate(&self.folder, &name);
@@ -117,7 +141,10 @@ impl Certs {
     fn leaf(&self, name: &str, hosts: &[String], anew: bool) -> Result<Identity, Error> {
         check_name(name)?;
         let _lock = Lock::take(&self.folder)?;
-        let authority = self.authority()?;
+        let authority = match self.authority() {
+            Err(Error::NoKey { .. }) => return self.unsigned(name, anew),
+            authority => authority?,
+        };
         let present = self.load(name).ok().flatten();
         let usable = present.as_ref().and_then(|pair| identity(pair, &authority.certificate).ok());
         if let Some(usable) = usable.filter(|found| !anew && is_current(found, RENEW_BEFORE)) {
@@ -132,6 +159,29 @@ impl Certs {
         self.store(name, &pair)?;
         identity(&pair, &authority.certificate)
             .map_err(|why| Error::Unreadable { path: files::certificate(&self.folder, name), why })
+    }
+
+    /// The identity of that name as it is in the folder, if it is good for this long.
+    fn present(&self, name: &str, margin: Duration) -> Result<Option<Identity>, Error> {
+        guard::check_folder(&self.folder)?;
+        let authority = files::read(&files::certificate(&self.folder, AUTHORITY))?;
+        let certificate = files::read(&files::certificate(&self.folder, name))?;
+        let key = files::read_key(&files::key(&self.folder, name))?;
+        let (Some(authority), Some(certificate), Some(key)) = (authority, certificate, key) else { return Ok(None) };
+        let lasts = View::of(AUTHORITY, &authority).is_ok_and(|view| view.until > SystemTime::now());
+        let found = identity(&Pair { certificate, key }, &authority).ok();
+        Ok(found.filter(|found| lasts && is_current(found, margin)))
+    }
+
+    /// The identity where no new one can be signed.
+    fn unsigned(&self, name: &str, anew: bool) -> Result<Identity, Error> {
+        let cannot_sign = || Error::CannotSign { folder: self.folder.clone(), name: name.to_owned() };
+        if anew {
+            return Err(cannot_sign());
+        }
+        let identity = self.present(name, Duration::ZERO)?.ok_or_else(cannot_sign)?;
+        tracing::warn!(target: "certs", "the certificate of {name} ends soon, and there is no ca.key here to make a new one");
+        Ok(identity)
     }
 
     /// The authority, made if there is none.
@@ -156,17 +206,18 @@ impl Certs {
         let path = files::certificate(&self.folder, name);
         let mut waited = Duration::ZERO;
         loop {
-            let why = match (files::read(&path)?, files::read(&files::key(&self.folder, name))?) {
+            let unreadable = |why: String| Error::Unreadable { path: path.clone(), why };
+            let error = match (files::read(&path)?, files::read_key(&files::key(&self.folder, name))?) {
                 (None, None) => return Ok(None),
                 (Some(certificate), Some(key)) => match whole(&certificate, &key) {
                     Ok(()) => return Ok(Some(Pair { certificate, key })),
-                    Err(why) => why,
+                    Err(why) => unreadable(why),
                 },
-                (Some(_), None) => "the key is missing".to_owned(),
-                (None, Some(_)) => "the certificate is missing".to_owned(),
+                (Some(_), None) => Error::NoKey { path: path.clone() },
+                (None, Some(_)) => unreadable("the certificate is missing".to_owned()),
             };
             if waited >= PATIENCE {
-                return Err(Error::Unreadable { path, why });
+                return Err(error);
             }
             thread::sleep(PAUSE);
             waited += PAUSE;

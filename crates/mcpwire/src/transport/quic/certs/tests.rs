@@ -20,6 +20,12 @@ impl Folder {
         Certs::new(&self.0)
     }
 
+    /// Makes the folder, whatever the umask says.
+    fn create(&self) {
+        fs::create_dir_all(&self.0).unwrap();
+        fs::set_permissions(&self.0, fs::Permissions::from_mode(0o700)).unwrap();
+    }
+
     fn read(&self, name: &str) -> String {
         fs::read_to_string(self.0.join(name)).unwrap()
     }
@@ -94,9 +100,10 @@ fn many_starters_at_once_agree_on_one_authority() {
 fn a_half_written_pair_is_waited_for() {
     let (folder, made) = (Folder::new(), Folder::new());
     made.certs().identity("x").unwrap();
-    fs::create_dir_all(&folder.0).unwrap();
+    folder.create();
     fs::write(folder.0.join("ca.crt"), made.read("ca.crt")).unwrap();
     fs::write(folder.0.join("ca.key"), "-----BEGIN PRIV").unwrap();
+    fs::set_permissions(folder.0.join("ca.key"), fs::Permissions::from_mode(0o600)).unwrap();
     thread::scope(|scope| {
         let waiting = scope.spawn(|| folder.certs().identity("y"));
         thread::sleep(PAUSE * 3);
@@ -106,15 +113,58 @@ fn a_half_written_pair_is_waited_for() {
     assert_eq!(folder.read("ca.crt"), made.read("ca.crt"));
 }
 
+/// `ca.key` stays on the machine that signs.
 #[test]
-fn an_authority_without_its_key_is_not_replaced() {
+fn a_second_machine_needs_the_certificate_of_the_authority_and_a_pair_of_its_own() {
+    let (first, second) = (Folder::new(), Folder::new());
+    first.certs().identity("x").unwrap();
+    second.create();
+    for name in ["ca.crt", "x.crt", "x.key"] {
+        fs::copy(first.0.join(name), second.0.join(name)).unwrap();
+    }
+    let identity = second.certs().identity("x").unwrap();
+    assert_eq!(identity.chain, first.certs().identity("x").unwrap().chain);
+    assert!(!second.0.join(".lock").exists(), "nothing was written");
+    for error in [second.certs().identity("y"), second.certs().renew("x", &[])] {
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("no ca.key") && error.contains("mcpwire certs make"), "{error}");
+    }
+    assert_eq!(second.read("ca.crt"), first.read("ca.crt"));
+    // One that ends soon is used to its end.
+    age(&first, "x", SystemTime::now() + Duration::from_secs(86400));
+    fs::copy(first.0.join("x.crt"), second.0.join("x.crt")).unwrap();
+    assert!(is_current(&second.certs().identity("x").unwrap(), Duration::ZERO));
+    age(&first, "x", SystemTime::now() - Duration::from_secs(86400));
+    fs::copy(first.0.join("x.crt"), second.0.join("x.crt")).unwrap();
+    assert!(matches!(second.certs().identity("x"), Err(Error::CannotSign { .. })));
+}
+
+#[test]
+fn what_others_can_change_and_keys_that_others_can_read_are_refused() {
     let folder = Folder::new();
     folder.certs().identity("x").unwrap();
-    let authority = folder.read("ca.crt");
-    fs::remove_file(folder.0.join("ca.key")).unwrap();
-    let error = folder.certs().identity("x").unwrap_err().to_string();
-    assert!(error.contains("ca.crt") && error.contains("the key is missing"), "{error}");
-    assert_eq!(folder.read("ca.crt"), authority);
+    let path = |name: &str| if name.is_empty() { folder.0.clone() } else { folder.0.join(name) };
+    let set = |name: &str, mode: u32| fs::set_permissions(path(name), fs::Permissions::from_mode(mode)).unwrap();
+    for (name, good, bad) in [
+        ("", 0o755, &[0o777, 0o770, 0o1777, 0o702][..]),
+        ("x.key", 0o400, &[0o644, 0o640, 0o604, 0o620, 0o602]),
+        ("x.crt", 0o644, &[0o666, 0o664]),
+        ("ca.crt", 0o644, &[0o666, 0o646]),
+    ] {
+        for bad in bad {
+            set(name, *bad);
+            let error = folder.certs().identity("x").unwrap_err().to_string();
+            assert!(error.contains(&format!("got mode {bad:04o}")) && error.contains("chmod"), "{error}");
+        }
+        set(name, good);
+        folder.certs().identity("x").unwrap();
+    }
+    set("ca.key", 0o644);
+    assert!(matches!(folder.certs().identity("y"), Err(Error::Exposed { .. })));
+    assert!(matches!(folder.certs().renew_authority(), Ok(())), "a new key replaces it");
+    set("", 0o777);
+    assert!(matches!(folder.certs().renew_authority(), Err(Error::Exposed { .. })));
+    assert!(matches!(folder.certs().list(), Err(Error::Exposed { .. })));
 }
 
 /// Signs a leaf, or the authority itself, that ends at this time.
