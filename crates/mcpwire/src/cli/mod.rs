@@ -76,6 +76,7 @@ enum Command {
 /// Runs the command that the arguments name.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut argv: Vec<OsString> = args.into_iter().collect();
+    orchestra::take_go_flags(&mut argv);
     ask::call::take_json(&mut argv);
     let cli = match command(&argv).try_get_matches_from(&argv).and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,

@@ -14,6 +14,19 @@ const CERTS_DIR: &str = "~/.orchestra/certs";
 /// Where Orchestra's own bridge looks for the orchestrator.
 const ORCHESTRATOR: &str = "localhost:9100";
 
+/// The flags of Orchestra's programs. They are written in Go, where one dash is as good as two.
+const GO_FLAGS: [&str; 4] = ["orchestrator-addr", "certs-dir", "listen-addr", "manifest"];
+
+/// Gives the flags of Orchestra's programs their second dash, up to COMMAND.
+pub(super) fn take_go_flags(argv: &mut [OsString]) {
+    for word in argv.iter_mut().skip(1).take_while(|word| *word != "--") {
+        let Some(flag) = word.to_str().and_then(|word| word.strip_prefix('-')) else { continue };
+        if GO_FLAGS.contains(&flag.split_once('=').map_or(flag, |(name, _)| name)) {
+            *word = format!("--{flag}").into();
+        }
+    }
+}
+
 #[derive(Debug, Clone, ClapArgs)]
 pub(super) struct OrchestraArgs {
     /// An Orchestra orchestrator: the target if there is no other, or where --plugin registers [without ADDR: localhost:9100]
@@ -59,13 +72,14 @@ impl OrchestraArgs {
     pub(super) fn take_from(&mut self, command: &mut Vec<OsString>) -> Result<Option<String>> {
         let mut listen = None;
         while let Some((name, value)) = command.last().and_then(|word| word.to_str()?.split_once('=')) {
-            match name {
-                "--orchestrator-addr" if !value.is_empty() => {
+            let Some(flag) = name.strip_prefix("--").or_else(|| name.strip_prefix('-')) else { break };
+            match flag {
+                "orchestrator-addr" if !value.is_empty() => {
                     self.orchestrator_addr = Some(host_and_port(value).map_err(anyhow::Error::msg)?);
                 }
-                "--certs-dir" => self.certs.certs_dir = value.into(),
-                "--listen-addr" => listen = Some(value.to_owned()),
-                "--orchestrator-addr" => {}
+                "certs-dir" => self.certs.certs_dir = value.into(),
+                "listen-addr" => listen = Some(value.to_owned()),
+                "orchestrator-addr" => {}
                 _ => break,
             }
             command.pop();
@@ -114,10 +128,25 @@ mod tests {
     }
 
     #[test]
+    fn flags_of_go_programs_have_one_dash_or_two() {
+        for (typed, read) in [
+            ("m connect -orchestrator-addr h:1 -certs-dir=/c", "m connect --orchestrator-addr h:1 --certs-dir=/c"),
+            ("m connect --orchestrator-addr h:1 -v", "m connect --orchestrator-addr h:1 -v"),
+            ("m expose -manifest -listen-addr=h:0", "m expose --manifest --listen-addr=h:0"),
+            ("m connect -- go-server -certs-dir /c", "m connect -- go-server -certs-dir /c"),
+            ("m connect -certs-directory", "m connect -certs-directory"),
+        ] {
+            let mut argv: Vec<OsString> = typed.split(' ').map(OsString::from).collect();
+            take_go_flags(&mut argv);
+            assert_eq!(argv.join(std::ffi::OsStr::new(" ")), *read);
+        }
+    }
+
+    #[test]
     fn what_an_orchestrator_adds_is_not_given_to_the_program() {
         let certs = CertsArgs { certs_dir: "/old".into() };
         let mut args = OrchestraArgs { orchestrator_addr: None, certs };
-        let words = ["my-server", "--x=1", "--orchestrator-addr=h:1", "--listen-addr=localhost:0", "--certs-dir=/c"];
+        let words = ["my-server", "--x=1", "--orchestrator-addr=h:1", "-listen-addr=localhost:0", "--certs-dir=/c"];
         let mut command: Vec<OsString> = words.map(OsString::from).to_vec();
         assert_eq!(args.take_from(&mut command).unwrap().as_deref(), Some("localhost:0"));
         assert_eq!(command, ["my-server", "--x=1"]);

@@ -154,7 +154,8 @@ impl ReachArgs {
 
     fn quic(&self, address: &quic::Address) -> Result<quic::TargetOptions> {
         let identity = self.orchestra.certs()?.identity(CLIENT_NAME)?;
-        Ok(quic::TargetOptions { address: address.clone(), identity, max_message: self.max_message.0 })
+        let (address, wait, max_message) = (address.clone(), self.wait, self.max_message.0);
+        Ok(quic::TargetOptions { address, identity, wait, max_message })
     }
 
     fn child(&self, program: &OsStr, args: &[OsString]) -> Result<child::Options> {

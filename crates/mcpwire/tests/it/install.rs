@@ -210,6 +210,31 @@ fn links_are_followed_and_stay() {
 }
 
 #[test]
+fn a_link_that_came_with_a_project_is_not_written_through() {
+    for (client, link, leads, held) in [
+        ("claude-code", "project/.mcp.json", "../.bashrc", ".bashrc"),
+        ("claude-code", "project/.mcp.json", "../new-file", "new-file"),
+        ("cursor", "project/.cursor", "../.ssh", ".ssh/mcp.json"),
+        ("vscode", "project/.vscode/mcp.json", "../library/mcp.json", "project/library/mcp.json"),
+    ] {
+        let home = Home::new();
+        fs::create_dir(home.path(".ssh")).unwrap();
+        home.write(".bashrc", "{}");
+        home.write("project/library/mcp.json", "{}");
+        fs::create_dir_all(home.path(link).parent().unwrap()).unwrap();
+        symlink(leads, home.path(link)).unwrap();
+        let before = fs::read(home.path(held)).ok();
+        for dry in ["", " --dry-run"] {
+            let said = home.refused(&format!("install {client} --scope project https://a.example --name n{dry}"));
+            assert!(said.contains("is a symbolic link") && said.contains(leads), "{said}");
+        }
+        home.refused(&format!("uninstall {client} n --scope project --force"));
+        assert_eq!(fs::read(home.path(held)).ok(), before, "{link}");
+        assert!(fs::symlink_metadata(home.path(link)).unwrap().is_symlink());
+    }
+}
+
+#[test]
 fn an_editor_entry_is_printed_with_the_manifest() {
     let home = Home::new();
     let printed: Value = serde_json::from_str(&home.ok("install vscode ./library --name library --print")).unwrap();

@@ -14,6 +14,25 @@ const LIMIT: u64 = 64 << 20;
 /// Stands between a file's name and the number of a copy.
 const MARK: &str = ".mcpwire-backup-";
 
+/// Refuses a path to a file of a project that leads through a symbolic link: whoever made the project chose where it leads,
+/// which may be any file that its user can write.
+pub(super) fn refuse_links(project: &Path, path: &Path) -> Result<()> {
+    let below = path.strip_prefix(project).unwrap_or(path).components();
+    let mut reached = project.to_owned();
+    for part in below {
+        reached.push(part);
+        if reached.is_symlink() {
+            let leads = fs::read_link(&reached).map(|leads| format!(" to {}", leads.display())).unwrap_or_default();
+            bail!(
+                "{} is a symbolic link{leads}: left alone, as it may have come with the project; \
+                 expected a file and folders of the project itself",
+                reached.display()
+            );
+        }
+    }
+    Ok(())
+}
+
 #[derive(Debug)]
 pub(super) struct Settings {
     /// Where the bytes are, behind all links.
@@ -48,7 +67,10 @@ impl Settings {
     /// What the file held before each change, newest first.
     pub(super) fn backups(&self) -> Vec<String> {
         let numbers = self.numbers();
-        numbers.iter().rev().filter_map(|number| fs::read_to_string(self.backup_path(*number)).ok()).collect()
+        let paths = numbers.iter().rev().map(|number| self.backup_path(*number));
+        // What is no file may block, or lead elsewhere.
+        let files = paths.filter(|path| fs::symlink_metadata(path).is_ok_and(|about| about.is_file()));
+        files.filter_map(|path| fs::read_to_string(path).ok()).collect()
     }
 
     /// Replaces the file, or removes it; what it held is kept beside it, at the path that is returned.

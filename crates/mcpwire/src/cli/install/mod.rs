@@ -27,7 +27,8 @@ use super::connect;
 /// Put a server into the configuration of an MCP client, which then starts mcpwire for it
 ///
 /// Takes what `mcpwire connect` takes. Only the server's own entry is written: comments, order and layout of the rest of the
-/// file stay. A copy of the file is kept beside it. A file that is not understood is left alone.
+/// file stay. A copy of the file is kept beside it. A file that is not understood is left alone, and so is a symbolic link in
+/// a project: it may lead out of the project.
 #[derive(Debug, ClapArgs)]
 #[group(skip)]
 pub(super) struct Args {
@@ -177,7 +178,10 @@ fn open(client: Client, scope: Scope, places: &Places) -> Result<(String, Settin
     let path = client.file(scope, places)?;
     let mode = match scope {
         Scope::User => 0o600,
-        Scope::Project => 0o644,
+        Scope::Project => {
+            file::refuse_links(&places.project, &path)?;
+            0o644
+        }
     };
     Ok((shown(&path, places), Settings::read(&path, mode)?))
 }

@@ -10,10 +10,12 @@ use quinn::{ClientConfig, Connection, ConnectionError, Endpoint, VarInt};
 use tokio::net::lookup_host;
 use tokio::sync::Mutex;
 use tokio::task::{self, JoinSet};
-use tokio::time::{Instant, interval, timeout};
+use tokio::time::{Instant, interval, timeout, timeout_at};
 
 /// How long a server may take to accept us. Nothing tells of a port on which nobody listens.
 const ACCEPTED_WITHIN: Duration = Duration::from_secs(3);
+/// The first try is given this long, even to callers that would rather not wait.
+const AT_LEAST: Duration = Duration::from_millis(500);
 /// A server that acknowledges nothing for this long is gone, whatever the idle time says.
 const SILENT: Duration = Duration::from_secs(4);
 /// So many packets in a row are not merely acknowledgements of ours.
@@ -44,8 +46,12 @@ impl std::fmt::Display for Address {
 /// The one connection to a server.
 #[derive(Debug)]
 pub(super) struct Peer {
+    /// What the server is, in log lines.
+    what: &'static str,
     address: Address,
     config: ClientConfig,
+    /// How long a caller waits for a server that cannot be reached.
+    wait: Duration,
     current: Mutex<State>,
     dialled: AtomicU64,
 }
@@ -55,11 +61,13 @@ struct State {
     connected: Option<(Endpoint, Connection)>,
     /// The last try that failed.
     failed: Option<(Instant, String)>,
+    /// When the first of the tries began that have failed since somebody waits.
+    failing_since: Option<Instant>,
 }
 
 impl Peer {
-    pub(super) fn new(address: Address, config: ClientConfig) -> Peer {
-        Peer { address, config, current: Mutex::default(), dialled: AtomicU64::new(0) }
+    pub(super) fn new(what: &'static str, address: Address, config: ClientConfig, wait: Duration) -> Peer {
+        Peer { what, address, config, wait, current: Mutex::default(), dialled: AtomicU64::new(0) }
     }
 
     /// How many connections there have been.
@@ -80,11 +88,12 @@ impl Peer {
         {
             return Err(why.clone());
         }
-        match self.dial().await {
+        match self.dial(current.next_try(self.wait)).await {
             Ok((endpoint, connection)) => {
                 self.dialled.fetch_add(1, Ordering::Relaxed);
+                tracing::info!(target: "quic", "connected to {} at {}", self.what, self.address);
                 task::spawn(watch(connection.clone()));
-                *current = State { connected: Some((endpoint, connection.clone())), failed: None };
+                *current = State { connected: Some((endpoint, connection.clone())), ..State::default() };
                 Ok(connection)
             }
             Err(why) => {
@@ -100,16 +109,16 @@ impl Peer {
     }
 
     /// Tries all addresses of the host at once; the first that answers is taken.
-    async fn dial(&self) -> Result<(Endpoint, Connection), String> {
+    async fn dial(&self, until: Instant) -> Result<(Endpoint, Connection), String> {
         let Address { host, port } = &self.address;
-        let found = timeout(ACCEPTED_WITHIN, lookup_host((host.as_str(), *port))).await;
+        let found = timeout_at(until, lookup_host((host.as_str(), *port))).await;
         let addresses = found.map_err(|_| "its name cannot be looked up in time".to_owned())?;
         let mut dials = JoinSet::new();
         for address in addresses.map_err(|error| format!("its name cannot be looked up: {error}"))? {
             let (config, host) = (self.config.clone(), host.clone());
             dials.spawn(async move {
                 let dial = dial(address, &host, config);
-                timeout(ACCEPTED_WITHIN, dial).await.unwrap_or_else(|_| Err("it does not answer".to_owned()))
+                timeout_at(until, dial).await.unwrap_or_else(|_| Err("it does not answer".to_owned()))
             });
         }
         let mut why = "it has no address".to_owned();
@@ -132,6 +141,20 @@ impl Peer {
 }
 
 impl State {
+    /// When the next try has to succeed: the tries of one wait end with it.
+    fn next_try(&mut self, wait: Duration) -> Instant {
+        let now = Instant::now();
+        let waited = self.failing_since.map_or(Duration::ZERO, |since| now - since);
+        let left = match wait.checked_sub(waited) {
+            Some(left) if !waited.is_zero() && !left.is_zero() => left,
+            _ => {
+                self.failing_since = Some(now);
+                wait.max(AT_LEAST)
+            }
+        };
+        now + left.min(ACCEPTED_WITHIN)
+    }
+
     fn live(&self) -> Option<Connection> {
         let (_, connection) = self.connected.as_ref()?;
         connection.close_reason().is_none().then(|| connection.clone())

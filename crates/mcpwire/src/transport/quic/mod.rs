@@ -27,6 +27,8 @@ pub use self::plugin::{Manifest, register};
 pub use self::target::connect;
 pub use self::tls::Unusable;
 
+use std::time::Duration;
+
 use self::certs::Identity;
 
 /// The port of an orchestrator that was told none.
@@ -54,6 +56,8 @@ const RESOURCE_KINDS: [(&str, &str); 3] =
 pub struct TargetOptions {
     pub address: Address,
     pub identity: Identity,
+    /// How long a request waits for a server that cannot be reached.
+    pub wait: Duration,
     /// The largest message taken from a server of MCP, in bytes; Orchestra has a limit of its own.
     pub max_message: usize,
 }

@@ -40,7 +40,7 @@ impl Manifest {
 /// Registers with the orchestrator at that address.
 pub async fn register(address: Address, identity: &Identity, manifest: &Manifest) -> Result<(), String> {
     let config = tls::client(identity, ORCHESTRA_ALPN).map_err(|error| error.to_string())?;
-    let peer = Peer::new(address, config);
+    let peer = Peer::new("orchestrator", address, config, ANSWERED_WITHIN);
     let mut outcome = Err("it was not tried".to_owned());
     for tried in 0..TRIES {
         if tried > 0 {

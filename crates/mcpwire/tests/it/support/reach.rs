@@ -50,7 +50,8 @@ pub fn unix(path: &str) -> (Link, JoinHandle<()>) {
 pub fn quic_mcp(address: SocketAddr, certs: &str) -> (Link, JoinHandle<()>) {
     let identity = Certs::new(certs).identity("transport.stdio-client").expect("certificates");
     let address = quic::Address { host: address.ip().to_string(), port: address.port() };
-    let options = quic::TargetOptions { address, identity, max_message: DEFAULT_LIMIT };
+    let wait = Duration::from_secs(20);
+    let options = quic::TargetOptions { address, identity, wait, max_message: DEFAULT_LIMIT };
     quic::connect_mcp(options).expect("sound settings")
 }
 

@@ -28,7 +28,8 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// Makes the link. No connection is made before the first message. When the link is dropped the connection is closed; the
 /// handle completes when it is.
 pub fn connect(options: TargetOptions) -> Result<(Link, JoinHandle<()>), Unusable> {
-    let peer = Peer::new(options.address, tls::client(&options.identity, MCP_ALPN)?);
+    let config = tls::client(&options.identity, MCP_ALPN)?;
+    let peer = Peer::new("the server", options.address, config, options.wait);
     let (link, port) = Link::pair();
     Ok((link, task::spawn(run(peer, options.max_message, Outbox::new(port)))))
 }

@@ -34,7 +34,7 @@ pub fn connect(options: TargetOptions) -> Result<(Link, JoinHandle<()>), Unusabl
     let config = tls::client(&options.identity, ORCHESTRA_ALPN)?;
     let (link, port) = Link::pair();
     let orchestrator = Orchestrator {
-        peer: Arc::new(Peer::new(options.address, config)),
+        peer: Arc::new(Peer::new("orchestrator", options.address, config, options.wait)),
         budget: Budget::new(ARRIVING),
         session: super::uuid(),
         streaming: Mutex::default(),

@@ -166,13 +166,14 @@ pub(super) struct Client {
 impl Client {
     pub(super) fn new(folder: &Folder, at: SocketAddr) -> Client {
         let identity = folder.certs().identity("transport.stdio-client").unwrap();
-        let options = TargetOptions { address: address(at), identity, max_message: LONGEST };
+        let wait = Duration::from_secs(8);
+        let options = TargetOptions { address: address(at), identity, wait, max_message: LONGEST };
         let (server, _) = connect(options).unwrap();
         let (link, port) = Link::pair();
         // The client's side of the bridge is the other end of our link.
         let (downstream, mut far) = Link::pair();
         let bridge = tokio::spawn(async move {
-            let relay = legacy::Config { wait: Duration::from_secs(8), ..legacy::Config::default() };
+            let relay = legacy::Config { wait, ..legacy::Config::default() };
             let config = Config { relay, sorted: true, ..Config::default() };
             let server = Upstreams::only(server);
             bridge::run(downstream, server, config, pending::<()>(), Duration::from_secs(5)).await;
