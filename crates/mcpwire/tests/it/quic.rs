@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Instant;
@@ -52,10 +53,43 @@ async fn a_client_on_stdio_reaches_a_server_by_either_protocol() {
         client.finish().await;
     }
     let at = at.to_string();
-    let mut client = Mcpwire::start(&["connect", "--orchestrator-addr", &at, "--certs-dir", &certs]);
-    client.open_session().await;
-    echo(&mut client, 1, "by its flag").await;
-    client.finish().await;
+    // With two dashes, and with one as Go programs take them.
+    for [address, folder] in [["--orchestrator-addr", "--certs-dir"], ["-orchestrator-addr", "-certs-dir"]] {
+        let mut client = Mcpwire::start(&["connect", address, &at, folder, &certs]);
+        client.open_session().await;
+        echo(&mut client, 1, "by its flag").await;
+        let log = client.finish().await;
+        assert!(log.contains(&format!("connected to orchestrator at {at}")), "{log}");
+    }
+    end(front).await;
+}
+
+/// As the page on QUIC says: without `ca.key`.
+#[tokio::test]
+async fn a_second_machine_connects_with_the_authority_and_a_pair_of_its_own() {
+    let scratch = Scratch::new();
+    let (first, second) = (scratch.file("first"), scratch.file("second"));
+    let (front, at) = front(&first, "127.0.0.1:0").await;
+    Mcpwire::start(&["certs", "make", "laptop", "--certs-dir", &first]).wait().await;
+    fs::create_dir(&second).expect("a new folder");
+    fs::set_permissions(&second, fs::Permissions::from_mode(0o700)).expect("it is ours");
+    for (made, needed) in [
+        ("ca.crt", "ca.crt"),
+        ("laptop.crt", "transport.stdio-client.crt"),
+        ("laptop.key", "transport.stdio-client.key"),
+    ] {
+        fs::copy(format!("{first}/{made}"), format!("{second}/{needed}")).expect("a copy");
+    }
+    for scheme in ["quic", "quic+mcp"] {
+        let mut client = Mcpwire::start(&["connect", &format!("{scheme}://{at}"), "--certs-dir", &second]);
+        client.open_session().await;
+        echo(&mut client, 1, "from afar").await;
+        client.finish().await;
+    }
+    fs::set_permissions(&second, fs::Permissions::from_mode(0o777)).expect("it is ours");
+    let mut refused = Mcpwire::start(&["connect", &format!("quic://{at}"), "--certs-dir", &second]);
+    assert_eq!(refused.wait().await.code(), Some(1));
+    refused.logged("got mode 0777; run `chmod 700").await;
     end(front).await;
 }
 
