@@ -1,11 +1,16 @@
 //! Finding out whether a server takes requests that stand for themselves: `server/discover`, and `initialize` if it is
 //! silent.
+//!
+//! The two go over separate connections, because a silent server may only be slow to start: a dual-era program that finds
+//! both in its stdin answers both, and serves the era of the last from then on (TypeScript SDK 2.x). The connection
+//! whose opening is not used is closed. An opening that the server has *refused* leaves its era undecided (2026-07-28,
+//! stdio, Backward Compatibility), so the other one may follow on the same connection.
 
 use std::collections::VecDeque;
 use std::time::Instant;
 
 use super::stateless_side::StatelessSide;
-use super::{Conversation, Effect};
+use super::{Conversation, Effect, Upstream};
 use crate::era::{self, Era, OldServer, Seat, Sort};
 use crate::session::legacy::{Config as RelayConfig, Effect as RelayEffect, Phase, Session as Relay};
 use crate::{Id, Kind, Lane, Message, Packet, method};
@@ -15,27 +20,33 @@ use crate::{Id, Kind, Lane, Message, Packet, method};
 pub(super) struct Asking {
     pub(super) relay: Relay,
     pub(super) question: Id,
-    /// The question is the client's own, so the answer is, too.
+    /// The client's own `server/discover`.
     pub(super) asked_by_client: Option<Message>,
+    /// The answer to it, if that did not tell the server's era: then the question is one of our own.
+    objection: Option<Message>,
     pub(super) held: VecDeque<Message>,
     /// When the silence has been long enough: to try `initialize` as well, or to give up.
     pub(super) silent_at: Option<Instant>,
-    /// The `initialize` that is tried as well.
-    pub(super) opening: Option<Opening>,
+    /// The `initialize` that is tried as well, on another connection.
+    opening: Option<Opening>,
     /// The server's refusal of it.
     refusal: Option<Packet>,
-    /// `server/discover` was answered with an error while `initialize` was under way.
-    declined: bool,
+    /// No second connection could be used: the server may not run twice at a time.
+    is_exclusive: bool,
     /// For whom a session would be opened.
     sort: Sort,
     /// The server went away while it had the question.
     pub(super) lost: bool,
+    /// It did so too often, and only `initialize` may still be answered.
+    declined: bool,
 }
 
 #[derive(Debug)]
-pub(super) struct Opening {
+struct Opening {
     relay: Relay,
     id: Id,
+    /// The server refused it and was asked on the same connection, where it is up by now, for the other era.
+    probe: Option<Id>,
 }
 
 impl Asking {
@@ -43,16 +54,29 @@ impl Asking {
         self.opening.as_ref().map(|opening| &opening.relay)
     }
 
+    /// Whether `initialize` is tried on another connection.
+    pub(super) fn has_opening(&self) -> bool {
+        self.opening.is_some()
+    }
+
+    /// Whether this is the id of a request on the other connection.
+    fn is_tried(&self, id: Option<&Id>) -> bool {
+        self.is_opening(id) || self.is_probe(id)
+    }
+
+    fn is_probe(&self, id: Option<&Id>) -> bool {
+        id.is_some() && self.opening.as_ref().and_then(|opening| opening.probe.as_ref()) == id
+    }
+
     fn is_opening(&self, id: Option<&Id>) -> bool {
         id.is_some() && self.opening.as_ref().map(|opening| &opening.id) == id
     }
 
-    /// The relay that a message of the server's, or the failure of one of ours, is for.
-    pub(super) fn relay_for(&mut self, message: &Message) -> &mut Relay {
-        let opens = self.is_opening(message.id());
-        match &mut self.opening {
-            Some(opening) if opens => &mut opening.relay,
-            _ => &mut self.relay,
+    /// The relay of a connection.
+    pub(super) fn relay_of(&mut self, upstream: Upstream) -> Option<&mut Relay> {
+        match upstream {
+            Upstream::SPARE => self.opening.as_mut().map(|opening| &mut opening.relay),
+            _ => Some(&mut self.relay),
         }
     }
 
@@ -65,71 +89,130 @@ impl Asking {
 impl Conversation {
     pub(super) fn ask_stateless(&mut self, message: Message, now: Instant) {
         self.open(self.stateless_upstream);
-        let own = message.is(method::DISCOVER);
-        let question = match message.id() {
-            Some(id) if own => id.clone(),
-            _ => self.question_id("discover"),
-        };
-        let discover = if own { message.clone() } else { era::discover_like(&question, &message) };
         let sort = Sort::of(&message);
         // A silent server may be one that does not know the question: silence is not for the relay to judge.
         let relay = Relay::new(RelayConfig { timeout: None, ..self.config.relay.clone() });
-        let (asked_by_client, held) =
-            if own { (Some(message), VecDeque::new()) } else { (None, VecDeque::from([message])) };
+        let (discover, asked_by_client, held) = if message.is(method::DISCOVER) {
+            (message.clone(), Some(message), VecDeque::new())
+        } else {
+            (self.probe(), None, VecDeque::from([message]))
+        };
+        let Some(question) = discover.id().cloned() else { return };
         self.stateless = StatelessSide::Asking(Box::new(Asking {
             relay,
             question,
             asked_by_client,
+            objection: None,
             held,
             silent_at: Some(now + self.config.probe_for),
             opening: None,
             refusal: None,
-            declined: false,
+            is_exclusive: false,
             sort,
             lost: false,
+            declined: false,
         }));
         self.on_asking(now, |asking| asking.relay.handle_client(discover, now));
     }
 
+    /// A question of our own.
+    fn probe(&mut self) -> Message {
+        era::probe(&self.question_id("discover"), self.config.stateless_version())
+    }
+
     /// An answer to one of the questions by which the server's era is found out.
-    pub(super) fn server_told(&mut self, packet: Packet, now: Instant) {
+    pub(super) fn server_told(&mut self, upstream: Upstream, packet: Packet, now: Instant) {
         let StatelessSide::Asking(asking) = &mut self.stateless else { return };
-        if packet.message.id() == Some(&asking.question) {
-            match era::era_by(&packet.message) {
-                Era::Stateless => self.found_stateless(&packet.message, now),
-                Era::Session => self.declined(now),
-            }
-        } else if asking.is_opening(packet.message.id()) {
+        let id = packet.message.id();
+        if upstream == Upstream::SPARE && asking.is_opening(id) {
             match packet.message.kind() {
                 Kind::Result { .. } => self.found_open_session(packet, now),
                 _ => self.opening_refused(packet, now),
             }
+        } else if upstream == Upstream::SPARE && asking.is_probe(id) {
+            match (era::era_by(&packet.message), asking.refusal.take()) {
+                (Era::Session, Some(refusal)) => self.found_nothing(&refusal),
+                _ => self.found_stateless(upstream, &packet.message, now),
+            }
+        } else if upstream != Upstream::SPARE && id == Some(&asking.question) {
+            let own = asking.objection.is_some() || asking.asked_by_client.is_none();
+            match era::era_by(&packet.message) {
+                Era::Stateless => self.found_stateless(upstream, &packet.message, now),
+                Era::Session if !own && era::is_inconclusive(&packet.message) => self.ask_again(packet, now),
+                Era::Session => self.declined(!era::is_inconclusive(&packet.message), now),
+            }
         }
     }
 
-    /// The server did not understand `server/discover`, or cannot be asked.
-    fn declined(&mut self, now: Instant) {
+    /// The client's own question was answered in a way that may be about that client: ours follows.
+    fn ask_again(&mut self, objection: Packet, now: Instant) {
+        let probe = self.probe();
+        self.on_asking(now, |asking| {
+            asking.question = probe.id().cloned().unwrap_or_else(|| asking.question.clone());
+            asking.objection = Some(objection.message.clone());
+            asking.relay.handle_server(objection, now);
+            while asking.relay.poll_effect().is_some() {}
+            asking.relay.handle_client(probe, now);
+        });
+    }
+
+    /// The server does not serve `server/discover`.
+    fn declined(&mut self, for_sure: bool, now: Instant) {
         let StatelessSide::Asking(asking) = &mut self.stateless else { return };
-        match (&asking.opening, asking.refusal.take()) {
-            (None, _) => self.found_session(now),
-            (Some(_), None) => asking.declined = true,
-            (Some(_), Some(refusal)) => self.found_nothing(&refusal),
+        match asking.refusal.take() {
+            Some(refusal) => self.found_nothing(&refusal),
+            None => self.found_session(for_sure, now),
         }
     }
 
+    /// The server goes away whenever it is asked. It may still open a session.
+    fn lost_for_good(&mut self, now: Instant) {
+        let StatelessSide::Asking(asking) = &mut self.stateless else { return };
+        asking.declined = true;
+        if asking.opening.is_none() {
+            self.declined(true, now);
+        }
+    }
+
+    /// The server does not open sessions, at least not this one.
     fn opening_refused(&mut self, error: Packet, now: Instant) {
+        let probe = self.probe();
+        let relay = Relay::new(RelayConfig { timeout: None, ..self.config.relay.clone() });
+        let until = now + self.config.probe_for;
+        self.on_asking(now, |asking| {
+            let Some(opening) = &mut asking.opening else { return };
+            asking.refusal = Some(error);
+            asking.silent_at = Some(until);
+            opening.probe = probe.id().cloned();
+            opening.relay = relay;
+            opening.relay.handle_client(probe, now);
+        });
+    }
+
+    /// Nothing came of the second connection: perhaps the server can run only once at a time.
+    pub(super) fn opening_failed(&mut self, error: &Packet, now: Instant) {
+        self.close(Upstream::SPARE);
         let StatelessSide::Asking(asking) = &mut self.stateless else { return };
-        if asking.declined {
-            return self.found_nothing(&error);
+        asking.opening = None;
+        if let Some(refusal) = asking.refusal.take() {
+            return self.found_nothing(&refusal);
         }
-        asking.refusal = Some(error);
+        if asking.declined {
+            return self.found_nothing(error);
+        }
+        asking.is_exclusive = true;
         asking.silent_at = Some(now + self.config.probe_for);
     }
 
-    fn found_stateless(&mut self, answer: &Message, now: Instant) {
+    /// The server takes requests that stand for themselves: they go where it said so.
+    fn found_stateless(&mut self, upstream: Upstream, answer: &Message, now: Instant) {
         let StatelessSide::Asking(asking) = std::mem::replace(&mut self.stateless, StatelessSide::None) else { return };
+        let other = if upstream == Upstream::SPARE { self.stateless_upstream } else { Upstream::SPARE };
+        self.close(other);
+        self.stateless_upstream = upstream;
         self.learn(|known| known.stateless = Some(true));
         if let Some(id) = asking.asked_by_client.as_ref().and_then(Message::id) {
+            let answer = asking.objection.as_ref().unwrap_or(answer);
             self.effects.push_back(Effect::ToClient(Packet::new(Lane::Request(id.clone()), answer.with_id(id))));
         }
         let relay = Box::new(Relay::new(self.config.relay.clone()));
@@ -137,28 +220,34 @@ impl Conversation {
         asking.held.into_iter().for_each(|message| self.stateless_client(message, now));
     }
 
-    /// The server is of the session era: a session is opened where it was asked.
-    fn found_session(&mut self, now: Instant) {
+    /// The server is of the session era: a session is opened where it was asked. What others may rely on is learned only if
+    /// it is `for_sure`.
+    fn found_session(&mut self, for_sure: bool, now: Instant) {
         let StatelessSide::Asking(asking) = std::mem::replace(&mut self.stateless, StatelessSide::None) else { return };
         tracing::info!(target: "era", "the server needs sessions: they are kept for clients that have none");
-        self.learn(|known| known.stateless = Some(false));
+        self.close(Upstream::SPARE);
+        if for_sure {
+            self.learn(|known| known.stateless = Some(false));
+        }
         let mut server = self.pool(false, now);
         let seat = server.opening_seat(self.stateless_upstream, asking.sort, now);
         server.adopt(seat, None, now);
         self.serve_from_pool(server, asking.asked_by_client, asking.held, now);
     }
 
-    /// It was silent to `server/discover` and has answered `initialize`.
+    /// It was silent to `server/discover` on one connection and has answered `initialize` on the other, which is kept.
     fn found_open_session(&mut self, answer: Packet, now: Instant) {
         let StatelessSide::Asking(asking) = std::mem::replace(&mut self.stateless, StatelessSide::None) else { return };
         let Asking { asked_by_client, held, opening, sort, .. } = *asking;
-        let Some(Opening { mut relay, id: opening }) = opening else { return };
+        let Some(Opening { mut relay, id: opening, .. }) = opening else { return };
+        self.close(self.stateless_upstream);
+        self.stateless_upstream = Upstream::SPARE;
         self.learn(|known| known.stateless = Some(false));
         let result = answer.message.clone();
         relay.handle_server(answer, now);
         while relay.poll_effect().is_some() {}
         let mut server = self.pool(false, now);
-        server.adopt(Seat::new(self.stateless_upstream, relay, sort, opening, now), Some(&result), now);
+        server.adopt(Seat::new(Upstream::SPARE, relay, sort, opening, now), Some(&result), now);
         self.serve_from_pool(server, asked_by_client, held, now);
     }
 
@@ -171,6 +260,7 @@ impl Conversation {
     /// Nothing could be found out: everybody who waits hears why, and the next request tries again.
     pub(super) fn found_nothing(&mut self, error: &Packet) {
         let StatelessSide::Asking(asking) = std::mem::replace(&mut self.stateless, StatelessSide::None) else { return };
+        self.close(Upstream::SPARE);
         for message in asking.asked_by_client.iter().chain(&asking.held) {
             if let Some(id) = message.id() {
                 self.tell_client(Packet { message: error.message.with_id(id), ..error.clone() });
@@ -183,10 +273,10 @@ impl Conversation {
         let StatelessSide::Asking(asking) = &mut self.stateless else { return };
         act(asking);
         let mut given_up = Vec::new();
-        let (effects, upstream) = (&mut self.effects, self.stateless_upstream);
+        let (effects, first) = (&mut self.effects, self.stateless_upstream);
         let (question, mut asked) = (asking.question.clone(), false);
-        asking.for_each_relay(|relay| {
-            while let Some(effect) = relay.poll_effect() {
+        for upstream in [first, Upstream::SPARE] {
+            while let Some(effect) = asking.relay_of(upstream).and_then(Relay::poll_effect) {
                 match effect {
                     RelayEffect::ToServer(packet) => {
                         asked |= packet.message.id() == Some(&question);
@@ -196,18 +286,17 @@ impl Conversation {
                     RelayEffect::ToClient(_) => {}
                 }
             }
-        });
+        }
         if asked && asking.opening.is_none() {
             // Silence begins when the question is put.
             asking.silent_at = Some(now + self.config.probe_for);
         }
         for error in given_up {
             match &self.stateless {
-                StatelessSide::Asking(asking) if asking.is_opening(error.message.id()) => {
-                    self.opening_refused(error, now)
+                StatelessSide::Asking(asking) if asking.is_tried(error.message.id()) => {
+                    self.opening_failed(&error, now)
                 }
-                // A server that goes away when it is asked may still open a session.
-                StatelessSide::Asking(asking) if asking.lost || asking.opening.is_some() => self.declined(now),
+                StatelessSide::Asking(asking) if asking.lost || asking.opening.is_some() => self.lost_for_good(now),
                 _ => self.found_nothing(&error),
             }
         }
@@ -223,11 +312,18 @@ impl Conversation {
             asking.silent_at = Some(now + self.config.probe_for);
             return;
         }
+        if asking.is_exclusive {
+            // What the server would do with `initialize` behind an unanswered question is not known: it starts afresh.
+            self.close(self.stateless_upstream);
+            self.open(self.stateless_upstream);
+            return self.found_session(false, now);
+        }
+        self.open(Upstream::SPARE);
         let id = self.question_id("initialize");
         let StatelessSide::Asking(asking) = &mut self.stateless else { return };
         let initialize = era::opener(self.config.session_version(), &asking.sort, &id);
         let mut relay = Relay::new(self.config.relay.clone());
         relay.handle_client(initialize, now);
-        asking.opening = Some(Opening { relay, id });
+        asking.opening = Some(Opening { relay, id, probe: None });
     }
 }

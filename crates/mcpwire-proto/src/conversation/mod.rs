@@ -5,6 +5,7 @@
 //! of a side, in the way that costs a pair of equals nothing: the client's own words are tried first.
 
 mod asking;
+mod refused;
 mod session_side;
 mod stateless_side;
 
@@ -30,6 +31,8 @@ impl Upstream {
     /// The one that is needed first. Who wants to save time opens it before it is asked for.
     pub const FIRST: Upstream = Upstream(0);
     const SECOND: Upstream = Upstream(1);
+    /// Where `initialize` is tried while `server/discover` is without an answer.
+    pub const SPARE: Upstream = Upstream(u32::MAX);
     /// Numbers from here on are for the pool of sessions.
     const POOL: u32 = 2;
 }
@@ -315,7 +318,10 @@ impl Conversation {
     /// The server is gone, and everything it was working on with it.
     pub fn handle_server_gone(&mut self, upstream: Upstream, why: &str, now: Instant) {
         match self.side_of(upstream) {
-            Side::Session => self.on_session_relay(now, |relay| relay.handle_server_gone(why, now)),
+            Side::Session => {
+                self.refused_relay_gone(why, now);
+                self.on_session_relay(now, |relay| relay.handle_server_gone(why, now));
+            }
             Side::Stateless => self.stateless_gone(upstream, why, now),
             Side::None => {}
         }
@@ -325,6 +331,7 @@ impl Conversation {
     pub fn handle_closed(&mut self, upstream: Upstream, why: &str, now: Instant) {
         self.opened.remove(&upstream);
         match self.side_of(upstream) {
+            Side::Stateless if self.close_spare(upstream, why, now) => {}
             Side::Stateless if self.close_pooled(upstream, why, now) => {}
             Side::None => {}
             _ => {
@@ -359,6 +366,13 @@ impl Conversation {
     fn open(&mut self, upstream: Upstream) {
         if self.opened.insert(upstream) {
             self.effects.push_back(Effect::Open(upstream));
+        }
+    }
+
+    /// Ends a connection, if it is there.
+    fn close(&mut self, upstream: Upstream) {
+        if self.opened.remove(&upstream) {
+            self.effects.push_back(Effect::Close(upstream));
         }
     }
 

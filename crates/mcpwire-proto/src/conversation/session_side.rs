@@ -8,17 +8,16 @@
 //! ```
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use super::refused::{Asking, Refusal};
 use super::{Conversation, Effect, Upstream, answer_by};
 use crate::era::{self, Era, OldClient, Out};
 use crate::object::quoted;
 use crate::session::legacy::{Effect as RelayEffect, Phase, Session as Relay};
-use crate::{Failure, Fault, Id, Kind, Message, Packet, method};
+use crate::{Cause, Failure, Fault, Id, Kind, Message, Packet, meta, method};
 
-/// How long a server that refused `initialize` may take to say whether it is of the other era.
-const ASK_WITHIN: Duration = Duration::from_secs(10);
-/// The most messages that wait for that.
+/// The most messages that wait for the server's era to be known.
 const MOST_HELD: usize = 1000;
 
 #[derive(Debug)]
@@ -34,28 +33,10 @@ pub(super) enum SessionSide {
     Translated {
         client: Box<OldClient>,
         relay: Box<Relay>,
-        /// That the server is of the stateless era was only remembered, and nothing has shown it yet.
-        on_trust: bool,
+        /// The server is only remembered to be of the stateless era. Until its first answer confirms that, messages are
+        /// kept here: they may have to be sent in the other era.
+        on_trust: Option<VecDeque<Message>>,
     },
-}
-
-#[derive(Debug)]
-pub(super) struct Asking {
-    /// Where the question is.
-    relay: Relay,
-    question: Id,
-    until: Instant,
-    /// What goes on if the answer is no: the relay, and what it has yet to hear.
-    refused: Relay,
-    refusal: Refusal,
-    initialize: Message,
-    held: VecDeque<Message>,
-}
-
-#[derive(Debug)]
-enum Refusal {
-    Answer(Packet),
-    Failed(Message, Failure),
 }
 
 impl SessionSide {
@@ -92,8 +73,11 @@ impl SessionSide {
         match self {
             SessionSide::None => 0,
             SessionSide::Direct { relay, .. } => relay.owed_to_client(),
-            SessionSide::Asking(asking) => 1 + asking.held.iter().filter(|message| message.is_request()).count(),
-            SessionSide::Translated { client, .. } => client.owed_to_client(),
+            SessionSide::Asking(asking) => asking.owed_to_client(),
+            SessionSide::Translated { client, on_trust, .. } => {
+                let held = on_trust.iter().flatten().filter(|message| message.is_request());
+                client.owed_to_client() + held.count()
+            }
         }
     }
 
@@ -101,8 +85,10 @@ impl SessionSide {
         match self {
             SessionSide::None => 0,
             SessionSide::Direct { relay, .. } => relay.load(),
-            SessionSide::Asking(asking) => asking.held.len() + 1,
-            SessionSide::Translated { client, relay, .. } => client.load() + relay.load(),
+            SessionSide::Asking(asking) => asking.load(),
+            SessionSide::Translated { client, relay, on_trust } => {
+                client.load() + relay.load() + on_trust.as_ref().map_or(0, VecDeque::len)
+            }
         }
     }
 
@@ -110,19 +96,18 @@ impl SessionSide {
         match self {
             SessionSide::None => false,
             SessionSide::Direct { relay, .. } => relay.knows(id),
-            SessionSide::Asking(asking) => asking.refused.knows(id),
-            SessionSide::Translated { client, .. } => client.knows(id),
+            SessionSide::Asking(asking) => asking.knows(id),
+            SessionSide::Translated { client, on_trust, .. } => {
+                client.knows(id) || on_trust.iter().flatten().any(|message| message.id() == Some(id))
+            }
         }
     }
 
-    /// Whether a server that we remember as one of the stateless era shows by its first answer that it is not.
-    fn disproves(&mut self, answer: &Message) -> bool {
+    /// Whether this answers the `server/discover` that shows if a server is still of the stateless era.
+    fn is_proof(&self, answer: &Message) -> bool {
         match self {
-            SessionSide::Translated { client, on_trust, .. }
-                if *on_trust && answer.is_response() && client.opening() == answer.id() =>
-            {
-                *on_trust = era::era_by(answer) == Era::Session;
-                *on_trust
+            SessionSide::Translated { client, on_trust: Some(_), .. } => {
+                answer.is_response() && client.opening().is_some() && client.opening() == answer.id()
             }
             _ => false,
         }
@@ -156,12 +141,17 @@ impl Conversation {
                 }
                 self.on_session_relay(now, |relay| relay.handle_client(message, now));
             }
-            SessionSide::Asking(asking) if asking.held.len() < MOST_HELD => asking.held.push_back(message),
-            SessionSide::Asking(_) => {
-                let fault = Fault::Upstream("too much waits for the server already".into());
-                if message.is_request() {
-                    self.tell_client(fault.to_packet(message.id()));
-                }
+            SessionSide::Asking(asking) if asking.cancels_earlier(&message) => {
+                self.on_refused_relay(|relay| relay.handle_client(message, now));
+            }
+            SessionSide::Asking(asking) => {
+                let refusal = hold(&mut asking.held, message);
+                refusal.into_iter().for_each(|refusal| self.tell_client(refusal));
+            }
+            SessionSide::Translated { on_trust: Some(held), .. } if !opens => {
+                let refusal = hold(held, message);
+                refusal.into_iter().for_each(|refusal| self.tell_client(refusal));
+                self.refuse_held();
             }
             SessionSide::Translated { client, .. } => {
                 client.handle_client(message, now);
@@ -179,7 +169,8 @@ impl Conversation {
         if opens && self.known.session == Some(false) && self.known.stateless != Some(false) {
             let client = OldClient::new(message, None, self.config.stateless_version(), self.config.relay.seed);
             let client = Box::new(client.for_the_inside(self.known.is_inside));
-            self.session = SessionSide::Translated { client, relay, on_trust: self.config.protocol.is_none() };
+            let on_trust = self.config.protocol.is_none().then(VecDeque::new);
+            self.session = SessionSide::Translated { client, relay, on_trust };
             return self.pump_translated(now);
         }
         self.session = SessionSide::Direct { relay, initialize: None };
@@ -187,8 +178,12 @@ impl Conversation {
     }
 
     pub(super) fn session_server(&mut self, packet: Packet, now: Instant) {
-        if self.session.disproves(&packet.message) {
-            return self.begin_anew(now);
+        if self.session.is_proof(&packet.message) {
+            let still_stateless = era::era_by(&packet.message) == Era::Stateless;
+            if !still_stateless {
+                return self.begin_anew(now);
+            }
+            return self.trust(now, |relay| relay.handle_server(packet, now));
         }
         match &mut self.session {
             SessionSide::Direct { initialize, .. } => {
@@ -205,6 +200,8 @@ impl Conversation {
             SessionSide::Asking(asking) if packet.message.id() == Some(&asking.question) => {
                 return self.era_answered(&packet.message, now);
             }
+            // Everything else belongs to what was sent before the refusal.
+            SessionSide::Asking(_) => return self.on_refused_relay(|relay| relay.handle_server(packet, now)),
             _ => {}
         }
         self.on_session_relay(now, |relay| relay.handle_server(packet, now));
@@ -212,8 +209,12 @@ impl Conversation {
 
     pub(super) fn session_failed(&mut self, message: Message, failure: Failure, now: Instant) {
         let answer = answer_by(&message, &failure);
-        if answer.as_ref().is_some_and(|answer| self.session.disproves(answer)) {
-            return self.begin_anew(now);
+        let proof = answer.as_ref().filter(|answer| self.session.is_proof(answer));
+        if let Some(still_stateless) = proof.map(|answer| era::era_by(answer) == Era::Stateless) {
+            if !still_stateless {
+                return self.begin_anew(now);
+            }
+            return self.trust(now, |relay| relay.handle_failed(message, failure, now));
         }
         match (&mut self.session, answer) {
             (SessionSide::Direct { initialize, .. }, Some(_))
@@ -224,55 +225,27 @@ impl Conversation {
             (SessionSide::Asking(asking), Some(answer)) if message.id() == Some(&asking.question) => {
                 return self.era_answered(&answer, now);
             }
+            (SessionSide::Asking(asking), _) if message.id() != Some(&asking.question) => {
+                return self.on_refused_relay(|relay| relay.handle_failed(message, failure, now));
+            }
             _ => {}
         }
         self.on_session_relay(now, |relay| relay.handle_failed(message, failure, now));
     }
 
-    /// The server refuses `initialize`: it may be of the stateless era only.
-    fn ask_era(&mut self, refusal: Refusal, now: Instant) {
-        let SessionSide::Direct { relay, initialize } = std::mem::replace(&mut self.session, SessionSide::None) else {
-            return;
-        };
-        let Some(opener) = initialize.clone().filter(|_| self.known.stateless != Some(false)) else {
-            self.session = SessionSide::Direct { relay, initialize: None };
-            return self.tell_relay(refusal, now);
-        };
-        let question = self.question_id("discover");
-        let discover = era::discover_for(&question, &opener, self.config.stateless_version());
-        self.session = SessionSide::Asking(Box::new(Asking {
-            relay: Relay::new(self.config.relay.clone()),
-            question,
-            until: now + ASK_WITHIN,
-            refused: *relay,
-            refusal,
-            initialize: opener,
-            held: VecDeque::new(),
-        }));
-        self.on_session_relay(now, |relay| relay.handle_client(discover, now));
-    }
-
-    fn era_answered(&mut self, answer: &Message, now: Instant) {
-        if era::era_by(answer) == Era::Session {
-            return self.resign(now);
-        }
-        let SessionSide::Asking(asking) = std::mem::replace(&mut self.session, SessionSide::None) else { return };
-        tracing::info!(target: "era", "the server opens no sessions: its requests stand for themselves");
-        self.learn(|known| (known.session, known.stateless) = (Some(false), Some(true)));
-        let Asking { initialize, held, .. } = *asking;
-        let discovered = matches!(answer.kind(), Kind::Result { .. }).then(|| answer.payload()).flatten();
-        let version = self.config.stateless_version();
-        let seed = self.config.relay.seed;
-        let client = Box::new(OldClient::new(initialize, discovered.map(str::to_owned), version, seed));
-        let relay = Box::new(Relay::new(self.config.relay.clone()));
-        self.session = SessionSide::Translated { client, relay, on_trust: false };
-        self.pump_translated(now);
+    /// The server is what we remember, as the answer shows that `act` is about: everything that waited for it is served.
+    fn trust(&mut self, now: Instant, act: impl FnOnce(&mut Relay)) {
+        let SessionSide::Translated { on_trust, .. } = &mut self.session else { return };
+        let held = on_trust.take().unwrap_or_default();
+        self.on_session_relay(now, act);
         held.into_iter().for_each(|message| self.session_client(message, now));
     }
 
     /// The server is not what we remember: the client's `initialize` is tried as it is.
     fn begin_anew(&mut self, now: Instant) {
-        let SessionSide::Translated { mut client, .. } = std::mem::replace(&mut self.session, SessionSide::None) else {
+        let SessionSide::Translated { mut client, on_trust, .. } =
+            std::mem::replace(&mut self.session, SessionSide::None)
+        else {
             return;
         };
         self.learn(|known| *known = super::Known::default());
@@ -284,21 +257,7 @@ impl Conversation {
             }
         }
         self.session_client(initialize, now);
-    }
-
-    /// It is of no era that we know: the client hears why it was refused.
-    fn resign(&mut self, now: Instant) {
-        let SessionSide::Asking(asking) = std::mem::replace(&mut self.session, SessionSide::None) else { return };
-        self.session = SessionSide::Direct { relay: Box::new(asking.refused), initialize: None };
-        self.tell_relay(asking.refusal, now);
-        asking.held.into_iter().for_each(|message| self.session_client(message, now));
-    }
-
-    fn tell_relay(&mut self, refusal: Refusal, now: Instant) {
-        self.on_session_relay(now, |relay| match refusal {
-            Refusal::Answer(packet) => relay.handle_server(packet, now),
-            Refusal::Failed(message, failure) => relay.handle_failed(message, failure, now),
-        });
+        on_trust.into_iter().flatten().for_each(|message| self.session_client(message, now));
     }
 
     /// Lets the relay of this side do something, and sees to what comes of it.
@@ -329,7 +288,7 @@ impl Conversation {
         }
     }
 
-    fn pump_translated(&mut self, now: Instant) {
+    pub(super) fn pump_translated(&mut self, now: Instant) {
         while let SessionSide::Translated { client, relay, .. } = &mut self.session {
             match client.poll() {
                 Some(Out::Client(packet)) => self.effects.push_back(Effect::ToClient(packet)),
@@ -337,8 +296,22 @@ impl Conversation {
                     relay.handle_client(message, now);
                     self.drain_session_relay(now);
                 }
-                None => return,
+                None => break,
             }
+        }
+        self.refuse_held();
+    }
+
+    /// Refuses what waits for the answer to `initialize`, if that failed and the server's era is still not confirmed.
+    fn refuse_held(&mut self) {
+        let SessionSide::Translated { client, on_trust: Some(held), .. } = &mut self.session else { return };
+        if client.opening().is_some() {
+            return;
+        }
+        let text = "there is no session with the server: initialize failed";
+        let fault = Fault::NoAnswer(Cause::SessionLost, text.to_owned());
+        for request in std::mem::take(held).into_iter().filter(Message::is_request) {
+            self.tell_client(fault.to_packet(request.id()));
         }
     }
 
@@ -361,6 +334,22 @@ impl Conversation {
         }
         self.pump_translated(now);
     }
+}
+
+/// Keeps a message until the server's era is known; gives the refusal if too many wait already.
+fn hold(held: &mut VecDeque<Message>, message: Message) -> Option<Packet> {
+    let cancelled = message.is(method::CANCELLED).then(|| meta::cancelled_request(&message)).flatten();
+    if let Some(at) = cancelled.and_then(|id| held.iter().position(|held| held.is_request() && held.id() == Some(&id)))
+    {
+        held.remove(at);
+        return None;
+    }
+    if held.len() < MOST_HELD {
+        held.push_back(message);
+        return None;
+    }
+    let fault = Fault::Upstream("too many messages wait for the server already".into());
+    message.id().filter(|_| message.is_request()).map(|id| fault.to_packet(Some(id)))
 }
 
 /// The user may lay down the version that is spoken with the server.

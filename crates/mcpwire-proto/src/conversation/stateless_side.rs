@@ -37,7 +37,11 @@ impl StatelessSide {
     }
 
     pub(super) fn has(&self, upstream: Upstream) -> bool {
-        matches!(self, StatelessSide::Translated(server) if server.has(upstream))
+        match self {
+            StatelessSide::Translated(server) => server.has(upstream),
+            StatelessSide::Asking(asking) => upstream == Upstream::SPARE && asking.has_opening(),
+            _ => false,
+        }
     }
 
     fn relay(&self) -> Option<&Relay> {
@@ -151,6 +155,7 @@ impl Conversation {
     }
 
     fn begin_stateless(&mut self, message: Message, now: Instant) {
+        self.close(Upstream::SPARE);
         let taken = self.session.is_some() && self.session_upstream == Upstream::FIRST;
         self.stateless_upstream = if taken { Upstream::SECOND } else { Upstream::FIRST };
         match self.known.stateless {
@@ -194,9 +199,9 @@ impl Conversation {
                 server.handle_server(upstream, packet, now);
                 self.pump_pool(now);
             }
-            StatelessSide::Asking(_) if packet.message.is_response() => self.server_told(packet, now),
+            StatelessSide::Asking(_) if packet.message.is_response() => self.server_told(upstream, packet, now),
             StatelessSide::Asking(_) => {
-                self.on_asking(now, |asking| asking.relay_for(&packet.message).handle_server(packet, now));
+                self.on_asking_relay(upstream, now, |relay| relay.handle_server(packet, now));
             }
             StatelessSide::Direct { on_trust: true, .. } if packet.message.is_response() => {
                 let answer = packet.message.clone();
@@ -226,12 +231,13 @@ impl Conversation {
                 return self.pump_pool(now);
             }
             StatelessSide::Asking(asking) => {
-                let asked = message.id() == Some(&asking.question);
-                if let Some(answer) = answer_by(&message, &failure).filter(|_| asked) {
-                    return self.server_told(answer.into(), now);
+                let asked = upstream != Upstream::SPARE && message.id() == Some(&asking.question);
+                let tried = upstream == Upstream::SPARE;
+                if let Some(answer) = answer_by(&message, &failure).filter(|_| asked || tried) {
+                    return self.server_told(upstream, answer.into(), now);
                 }
                 asking.lost |= asked && matches!(failure, Failure::Interrupted(_));
-                return self.on_asking(now, |asking| asking.relay_for(&message).handle_failed(message, failure, now));
+                return self.on_asking_relay(upstream, now, |relay| relay.handle_failed(message, failure, now));
             }
             _ => {}
         }
@@ -254,8 +260,8 @@ impl Conversation {
                 self.pump_pool(now);
             }
             StatelessSide::Asking(asking) => {
-                asking.lost = true;
-                self.on_asking(now, |asking| asking.for_each_relay(|relay| relay.handle_server_gone(why, now)));
+                asking.lost |= upstream != Upstream::SPARE;
+                self.on_asking_relay(upstream, now, |relay| relay.handle_server_gone(why, now));
             }
             _ => self.on_stateless_relay(|relay| relay.handle_server_gone(why, now)),
         }
@@ -267,6 +273,23 @@ impl Conversation {
         server.handle_closed(upstream, why, now);
         self.pump_pool(now);
         true
+    }
+
+    /// Whether a closed connection was the one on which `initialize` was tried.
+    pub(super) fn close_spare(&mut self, upstream: Upstream, why: &str, now: Instant) -> bool {
+        let tried = matches!(self.stateless, StatelessSide::Asking(_)) && upstream == Upstream::SPARE;
+        if tried {
+            self.opening_failed(&Fault::NoAnswer(Cause::Unreachable, why.to_owned()).to_packet(None), now);
+        }
+        tried
+    }
+
+    fn on_asking_relay(&mut self, upstream: Upstream, now: Instant, act: impl FnOnce(&mut Relay)) {
+        self.on_asking(now, |asking| {
+            if let Some(relay) = asking.relay_of(upstream) {
+                act(relay);
+            }
+        });
     }
 
     /// Lets the relay to a stateless server do something, and sees to what comes of it.

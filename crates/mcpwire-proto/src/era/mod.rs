@@ -22,7 +22,8 @@ pub(crate) use old_client::{OldClient, Out};
 pub(crate) use old_server::{Config as OldServerConfig, OldServer, Seat, Sort, opener};
 pub(crate) use translate::subscribed;
 
-use crate::{Cause, Id, Kind, Message, Refusal, code, method};
+use crate::identity::Identity;
+use crate::{Cause, Id, Kind, Message, Object, Refusal, code, method};
 
 /// How versions of the protocol open a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,10 +57,15 @@ pub(crate) fn discover_for(id: &Id, initialize: &Message, version: &'static str)
     translate::identity(initialize, version).sign(&Message::request(id, method::DISCOVER, None), None)
 }
 
-/// A `server/discover` on behalf of a client that sent another stateless request.
-pub(crate) fn discover_like(id: &Id, request: &Message) -> Message {
-    let params = request.members().unwrap_or_default();
-    let mut meta = params.object("_meta").unwrap_or_default();
-    meta.remove("progressToken");
-    Message::request(id, method::DISCOVER, Some(&format!(r#"{{"_meta":{meta}}}"#)))
+/// Whether an answer to `server/discover` leaves the server's era open. Invalid params may be the sender's mistake, which
+/// says nothing of the server; session-era servers (Python SDK 1.x) refuse unknown methods that way, too.
+pub(crate) fn is_inconclusive(answer: &Message) -> bool {
+    answer.read::<translate::ErrorObject<'_>>().is_some_and(|error| error.code == i64::from(code::INVALID_PARAMS))
+}
+
+/// A `server/discover` of our own. It repeats nothing that a client sent: a mistake of one client must not decide which
+/// era the server is of for all.
+pub(crate) fn probe(id: &Id, version: &'static str) -> Message {
+    let info = format!(r#"{{"name":"mcpwire","version":"{}"}}"#, env!("CARGO_PKG_VERSION"));
+    Identity::new(version, Some(&info), &Object::new()).sign(&Message::request(id, method::DISCOVER, None), None)
 }

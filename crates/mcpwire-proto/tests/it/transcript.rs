@@ -229,7 +229,7 @@ impl Stage {
             return self.expect_at_client(lane(place), rest, later);
         }
         if let Some(place) = word.strip_prefix(">server") {
-            let upstream = place.strip_prefix('#').map_or(0, |number| number.parse().unwrap());
+            let upstream = place.strip_prefix('#').map_or(0, number_of);
             return self.expect_at_server(upstream, rest, later);
         }
         match word {
@@ -252,7 +252,7 @@ impl Stage {
         if let Some(rest) = place.strip_prefix("server") {
             let (number, stream) =
                 rest.split_once('[').map_or((rest, ""), |(number, _)| (number, &rest[number.len()..]));
-            let upstream = number.strip_prefix('#').map_or(0, |number| number.parse().unwrap());
+            let upstream = number.strip_prefix('#').map_or(0, number_of);
             let lane = lane(stream).unwrap_or(if self.unsorted { Lane::Unsorted } else { Lane::Main });
             let message = Message::parse(text.into()).expect("servers' garbage does not come this far");
             self.judge.at_server(upstream, by, &message);
@@ -279,7 +279,7 @@ impl Stage {
 
     fn happen(&mut self, word: &str, rest: &str) {
         let (target, why) = rest.split_once(' ').unwrap_or((rest, "no reason"));
-        let number: Option<u32> = target.strip_prefix('#').map(|number| number.parse().unwrap());
+        let number: Option<u32> = target.strip_prefix('#').map(number_of);
         let upstream = Upstream(number.unwrap_or_default());
         match word {
             "+" => self.pass(duration(rest)),
@@ -350,8 +350,11 @@ impl Stage {
                     }
                     self.to_server.entry(number).or_default().push_back(packet);
                 }
-                Effect::Open(Upstream(number)) => self.other.push_back(format!("open #{number}")),
-                Effect::Close(Upstream(number)) => self.other.push_back(format!("close #{number}")),
+                Effect::Open(upstream) => self.other.push_back(format!("open #{}", name_of(upstream))),
+                Effect::Close(upstream) => {
+                    self.judge.server_lost(upstream.0);
+                    self.other.push_back(format!("close #{}", name_of(upstream)));
+                }
                 Effect::Learned(Known { session, stateless, .. }) => {
                     let word = |known: Option<bool>| known.map_or("unknown", |yes| if yes { "yes" } else { "no" });
                     self.other.push_back(format!("learned session={} stateless={}", word(session), word(stateless)));
@@ -451,6 +454,15 @@ fn fits(expected: &Value, value: &Value, bound: &mut HashMap<String, Value>) -> 
         (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| fits(a, b, bound)),
         (a, b) => a == b,
     }
+}
+
+/// Connections have numbers; the one on which `initialize` is tried is called `spare`.
+fn number_of(name: &str) -> u32 {
+    if name == "spare" { Upstream::SPARE.0 } else { name.parse().unwrap() }
+}
+
+fn name_of(upstream: Upstream) -> String {
+    if upstream == Upstream::SPARE { "spare".into() } else { upstream.0.to_string() }
 }
 
 fn lane(place: &str) -> Option<Lane> {

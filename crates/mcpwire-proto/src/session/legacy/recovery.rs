@@ -56,6 +56,31 @@ impl Session {
         }
     }
 
+    /// Takes out the client's messages that the server has not served, `initialize` excepted: another machine serves
+    /// them. Requests that are with the server, and so may be executed, are answered with an error.
+    pub fn take_unserved(&mut self) -> Vec<Message> {
+        let mut unserved = Vec::new();
+        for message in self.sent() {
+            if let Some((id, _)) = message.id().and_then(|id| self.owed.settle(id)) {
+                let fault = interrupted("the server opens no sessions", false);
+                self.effects.push_back(Effect::ToClient(fault.to_packet(Some(&id))));
+            }
+        }
+        for message in std::mem::take(&mut self.held) {
+            match message.id().filter(|_| message.is_request()) {
+                Some(id) if self.owed.settle(id).is_none() => {}
+                _ => unserved.push(message),
+            }
+        }
+        unserved
+    }
+
+    /// The requests that are with the server, `initialize` excepted.
+    pub fn sent(&self) -> Vec<Message> {
+        let sent = self.owed.iter().filter(|(_, owed)| !owed.held && !owed.message.is(method::INITIALIZE));
+        sent.map(|(_, owed)| owed.message.clone()).collect()
+    }
+
     fn request_failed(&mut self, id: &Id, failure: Failure, now: Instant) {
         let Some(owed) = self.owed.entry(id) else { return };
         if owed.to == Creditor::Client {

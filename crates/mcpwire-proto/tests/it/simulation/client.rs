@@ -36,6 +36,8 @@ pub struct Client {
     by_id: HashMap<Id, usize>,
     next_id: u64,
     ready: bool,
+    /// It does not wait for the answer to `initialize` before it goes on.
+    eager: bool,
     /// Listens under way, and whether they are acknowledged.
     listens: HashMap<Id, bool>,
     /// Questions that are to be answered, with what they say.
@@ -60,6 +62,7 @@ impl Client {
             by_id: HashMap::new(),
             next_id: 0,
             ready: era == Era::Stateless,
+            eager: rng.bool(),
             listens: HashMap::new(),
             questions: HashMap::new(),
             sent: HashSet::new(),
@@ -67,17 +70,21 @@ impl Client {
     }
 
     /// How the client begins.
-    pub fn opens(&mut self) -> Option<Message> {
+    pub fn opens(&mut self) -> Vec<Message> {
         if self.era == Era::Stateless {
-            return None;
+            return Vec::new();
         }
         let info = json!({"name": "c", "version": "1"});
         let params = json!({"protocolVersion": "2025-11-25", "capabilities": self.capabilities, "clientInfo": info});
-        Some(Message::request(&Id::from("open"), method::INITIALIZE, Some(&params.to_string())))
+        let mut says = vec![Message::request(&Id::from("open"), method::INITIALIZE, Some(&params.to_string()))];
+        if self.eager {
+            says.push(Message::notification(method::INITIALIZED, None));
+        }
+        says
     }
 
     pub fn is_ready(&self) -> bool {
-        self.ready
+        self.ready || self.eager
     }
 
     /// Begins a task, or goes on with it.
@@ -140,11 +147,13 @@ impl Client {
         match packet.message.kind() {
             Kind::Result { id } if *id == Id::from("open") => {
                 self.ready = true;
-                vec![(0, Message::notification(method::INITIALIZED, None))]
+                let initialized = (!self.eager).then(|| (0, Message::notification(method::INITIALIZED, None)));
+                initialized.into_iter().collect()
             }
             Kind::Error { id: Some(id) } if *id == Id::from("open") => {
-                let again = self.opens().expect("it has opened before");
-                vec![(rng.u64(1..3000), again)]
+                self.eager = false;
+                let at = rng.u64(1..3000);
+                self.opens().into_iter().map(|message| (at, message)).collect()
             }
             Kind::Result { id } | Kind::Error { id: Some(id) } => self.answered(&id.clone(), &value, rng),
             Kind::Error { id: None } => panic!("an error of no request: {value}"),

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use mcpwire_proto::conversation::{Config, Conversation, Effect, Upstream};
+use mcpwire_proto::conversation::{Config, Conversation, Effect, Known, Upstream};
 use mcpwire_proto::session::legacy;
 use mcpwire_proto::{Failure, Id, Lane, Message, Packet, method};
 
@@ -23,6 +23,8 @@ use crate::judge::{By, Judge};
 pub enum Era {
     Session,
     Stateless,
+    /// A server that serves, on each connection, the era it was opened in.
+    Both,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +34,8 @@ struct Setting {
     /// Whether the transport tells which message belongs to which request, as HTTP does.
     sorted: bool,
     trouble: bool,
+    /// Programs take seconds to start, and read what was written to them in the meantime.
+    slow: bool,
 }
 
 /// How many runs there are of each kind; `MCPWIRE_SEEDS` sets another number.
@@ -42,7 +46,11 @@ fn check(client: Era, server: Era) {
     let seeds = std::env::var("MCPWIRE_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(SEEDS);
     for sorted in [true, false] {
         for trouble in [false, true] {
-            let setting = Setting { client, server, sorted, trouble };
+            // Over HTTP no connection has an era, and servers are started before they are asked.
+            if server == Era::Both && sorted {
+                continue;
+            }
+            let setting = Setting { client, server, sorted, trouble, slow: !sorted };
             for seed in 0..seeds {
                 let run = std::panic::catch_unwind(|| World::new(setting, seed).run());
                 assert!(run.is_ok(), "seed {seed} of {setting:?}");
@@ -69,6 +77,16 @@ fn stateless_client_session_server() {
 #[test]
 fn stateless_client_stateless_server() {
     check(Era::Stateless, Era::Stateless);
+}
+
+#[test]
+fn session_client_dual_server() {
+    check(Era::Session, Era::Both);
+}
+
+#[test]
+fn stateless_client_dual_server() {
+    check(Era::Stateless, Era::Both);
 }
 
 #[derive(Debug)]
@@ -111,6 +129,9 @@ struct World {
     cut: HashSet<u64>,
     sendings: u64,
     down_until: Option<Instant>,
+    slow_starts: bool,
+    /// The lives of connections whose program was started.
+    started: HashSet<(u32, u32)>,
     begun: Instant,
     /// What happened, to be read when it went wrong.
     history: Vec<String>,
@@ -131,12 +152,17 @@ impl World {
         let mut rng = Rng::with_seed(seed);
         let now = Instant::now();
         // Between equals of the session era, over one stream, a question's request is guessed for its deadline alone.
-        let guessed = !setting.sorted && (setting.client, setting.server) == (Era::Session, Era::Session);
+        let guessed = !setting.sorted && setting.client == Era::Session && setting.server != Era::Stateless;
         let attribute = !setting.sorted && rng.bool();
         let relay = legacy::Config { attribute, seed, ..legacy::Config::default() };
         // With few sessions, calls that nobody goes on with keep others waiting until they give up.
         let most_sessions = if setting.trouble { rng.usize(1..6) } else { 100 };
-        let config = Config { relay, sorted: setting.sorted, most_sessions, ..Config::default() };
+        // A session-era client finds out by itself when the server is not what is remembered of it.
+        let known = match setting.client == Era::Session && rng.bool() {
+            true => Known { session: Some(false), stateless: Some(true), is_inside: false },
+            false => Known::default(),
+        };
+        let config = Config { relay, sorted: setting.sorted, most_sessions, known, ..Config::default() };
         World {
             setting,
             now,
@@ -156,6 +182,8 @@ impl World {
             cut: HashSet::new(),
             sendings: 0,
             down_until: None,
+            slow_starts: rng.bool(),
+            started: HashSet::new(),
             begun: now,
             history: Vec::new(),
             rng,
@@ -163,12 +191,12 @@ impl World {
     }
 
     fn run(&mut self) {
-        let opener = self.client.opens();
-        if let Some(opener) = opener {
-            self.plan(0, Event::FromClient(opener));
+        for message in self.client.opens() {
+            self.plan(0, Event::FromClient(message));
         }
         for marker in 0..self.client.tasks.len() {
-            let at = self.rng.u64(0..5000);
+            // Some are sent at once, behind the handshake or before the server's era is known.
+            let at = if self.rng.u8(..4) == 0 { 0 } else { self.rng.u64(0..5000) };
             self.plan(at, Event::Starts(marker));
             if self.client.listens(marker) || self.rng.u8(..8) == 0 {
                 let later = at + self.rng.u64(0..3000);
@@ -242,6 +270,15 @@ impl World {
         let last = self.arrivals.entry(stream).or_insert(at);
         *last = at.max(*last + Duration::from_micros(1));
         *last
+    }
+
+    /// A program that is started by this message reads it once it is up.
+    fn start_slowly(&mut self, upstream: u32) {
+        let life = self.life(upstream);
+        if self.setting.slow && self.started.insert((upstream, life)) && self.slow_starts {
+            let up = self.now + Duration::from_millis(self.rng.u64(0..7000));
+            self.arrivals.insert(format!("to {upstream}"), up);
+        }
     }
 
     fn happens(&mut self, event: Event) {
@@ -467,6 +504,7 @@ impl World {
                     {
                         self.under_way.remove(&(upstream, id));
                     }
+                    self.start_slowly(upstream);
                     let at = self.arrival((!self.setting.sorted).then(|| format!("to {upstream}")));
                     self.sendings += 1;
                     let session = self.sessions.get(&upstream).copied().unwrap_or_default();

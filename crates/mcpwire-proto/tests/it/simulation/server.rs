@@ -12,12 +12,21 @@ pub struct Server {
     era: Era,
     /// The sessions that it has with its peers, by connection and number; in the stateless era, what is open there.
     rooms: HashMap<Place, Room>,
+    /// What each connection of a server of both eras was opened with.
+    pins: HashMap<Place, Pin>,
     /// How often each call of a tool was begun.
     pub begun: HashMap<usize, u32>,
 }
 
 /// A connection, and the session that its transport says it is in; none is 0.
 pub type Place = (u32, u64);
+
+/// The TypeScript SDK 2.x: a question for the era decides nothing, the next request does, for good.
+#[derive(Default)]
+struct Pin {
+    discovered: bool,
+    era: Option<Era>,
+}
 
 #[derive(Default)]
 struct Room {
@@ -38,14 +47,20 @@ struct Call {
 
 impl Server {
     pub fn new(era: Era) -> Server {
-        Server { era, rooms: HashMap::new(), begun: HashMap::new() }
+        Server { era, rooms: HashMap::new(), pins: HashMap::new(), begun: HashMap::new() }
     }
 
     /// It has lost what it knew of one peer, or of all.
     pub fn forget(&mut self, upstream: Option<u32>) {
         match upstream {
-            Some(upstream) => self.rooms.retain(|(at, _), _| *at != upstream),
-            None => self.rooms.clear(),
+            Some(upstream) => {
+                self.rooms.retain(|(at, _), _| *at != upstream);
+                self.pins.retain(|(at, _), _| *at != upstream);
+            }
+            None => {
+                self.rooms.clear();
+                self.pins.clear();
+            }
         }
     }
 
@@ -57,9 +72,9 @@ impl Server {
     pub fn hears(&mut self, place: Place, message: &Message, rng: &mut Rng) -> Vec<Packet> {
         let value: Value = serde_json::from_slice(message.as_bytes()).unwrap();
         match message.kind() {
-            Kind::Request { id, method } => match self.era {
-                Era::Session => self.session_request(place, id, method, &value["params"]),
+            Kind::Request { id, method } => match self.era_of(place, method, &value["params"]) {
                 Era::Stateless => self.stateless_request(place, id, method, &value["params"], rng),
+                _ => self.session_request(place, id, method, &value["params"]),
             },
             Kind::Notification { method } if *method == method::CANCELLED => {
                 let room = self.rooms.entry(place).or_default();
@@ -83,13 +98,32 @@ impl Server {
         }
     }
 
+    /// In which era a request is served.
+    fn era_of(&mut self, place: Place, method: &str, params: &Value) -> Era {
+        if self.era != Era::Both {
+            return self.era;
+        }
+        let pin = self.pins.entry(place).or_default();
+        let modern = params["_meta"].get(meta::key::PROTOCOL_VERSION).is_some();
+        let era = if modern { Era::Stateless } else { Era::Session };
+        assert!(method != method::INITIALIZE || !pin.discovered, "a process that has seen both openings is used");
+        assert!(pin.era.is_none_or(|pinned| pinned == era), "{method} in the wrong era");
+        if method == method::DISCOVER {
+            pin.discovered = true;
+        } else {
+            pin.era = Some(era);
+        }
+        era
+    }
+
     /// Something has changed.
     pub fn changes(&self, rng: &mut Rng) -> Vec<(Place, Packet)> {
         let mut told = Vec::new();
         for (place, room) in &self.rooms {
             let method = if rng.bool() { method::TOOLS_LIST_CHANGED } else { method::RESOURCES_UPDATED };
             let mut params = if method == method::RESOURCES_UPDATED { json!({"uri": "sim:///s"}) } else { json!({}) };
-            if self.era == Era::Session {
+            let pinned = self.pins.get(place).and_then(|pin| pin.era);
+            if self.era == Era::Session || pinned == Some(Era::Session) {
                 let message = Message::notification(method, Some(&params.to_string()));
                 told.push((*place, Packet::new(Lane::Main, message)));
             }

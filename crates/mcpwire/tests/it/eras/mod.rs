@@ -7,5 +7,6 @@ mod edges;
 mod listening;
 mod new_clients;
 mod old_clients;
+mod opening;
 mod suite;
 mod together;
