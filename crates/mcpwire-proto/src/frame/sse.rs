@@ -34,6 +34,8 @@ pub struct SseDecoder {
     overlong: bool,
     /// The event being read is over the limit.
     oversized: bool,
+    /// The id that the next dispatch commits.
+    id_buffer: Option<Bytes>,
     last_event_id: Option<Bytes>,
     retry: Option<Duration>,
 }
@@ -57,6 +59,7 @@ impl SseDecoder {
             data: None,
             overlong: false,
             oversized: false,
+            id_buffer: None,
             last_event_id: None,
             retry: None,
         }
@@ -66,7 +69,8 @@ impl SseDecoder {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// The id to resume after: the last one seen, on an event or alone.
+    /// The id to resume after: that of the last event that a blank line ended, with data or without. The id of an event
+    /// that is still being read does not count: resuming after it would skip the event (section 9.2.6).
     pub fn last_event_id(&self) -> Option<&Bytes> {
         self.last_event_id.as_ref()
     }
@@ -148,7 +152,7 @@ impl SseDecoder {
         match &line[..colon] {
             b"data" => self.append(value),
             b"event" => self.name = value,
-            b"id" if !value.contains(&0) => self.last_event_id = Some(value),
+            b"id" if !value.contains(&0) => self.id_buffer = Some(value),
             b"retry" => self.retry = parse_retry(&value).or(self.retry),
             _ => {} // a comment, or a field we do not know
         }
@@ -181,6 +185,8 @@ impl SseDecoder {
     }
 
     fn dispatch(&mut self) -> Option<SseEvent> {
+        // The buffer is not reset: an event without an id repeats the one before.
+        self.last_event_id.clone_from(&self.id_buffer);
         let name = std::mem::take(&mut self.name);
         if std::mem::take(&mut self.oversized) {
             return Some(SseEvent::TooLarge);

@@ -106,6 +106,31 @@ fn an_event_that_was_not_ended_is_dropped() {
 }
 
 #[test]
+fn the_id_of_an_event_that_was_cut_is_not_committed() {
+    let events = [
+        ("id: 1\ndata:\n\n", "1"),
+        ("id: 2\ndata: a\ndata: b\n\n", "2"),
+        (": idle\n\n", "2"),
+        ("id: 3\n\n", "3"),
+        ("data: c\nid: 4\n\n", "4"),
+        ("data: d\n\n", "4"),
+    ];
+    let (mut stream, mut committed) = (String::new(), None);
+    for (event, id) in events {
+        for at in 0..event.len() {
+            let cut = format!("{stream}{}", &event[..at]);
+            assert_eq!(decode(&[cut.as_bytes()], 1000).last_event_id.as_deref(), committed, "{cut:?}");
+        }
+        stream.push_str(event);
+        committed = Some(id.as_bytes());
+        assert_eq!(decode(&[stream.as_bytes()], 1000).last_event_id.as_deref(), committed, "{stream:?}");
+    }
+    let limited = decode(&[b"id: 1\ndata: 0123456789\n\nid: 2\ndata: "], 5);
+    assert_eq!(limited.events, [SseEvent::TooLarge]);
+    assert_eq!(limited.last_event_id.as_deref(), Some(&b"1"[..]), "a skipped event was ended as well");
+}
+
+#[test]
 fn too_large_events_are_skipped_and_the_stream_goes_on() {
     let long = "x".repeat(50);
     let expected = [SseEvent::TooLarge, event("", "ok")];

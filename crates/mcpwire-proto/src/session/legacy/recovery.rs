@@ -222,7 +222,8 @@ impl Session {
     pub(super) fn reopened(&mut self, result: &Message, now: Instant) {
         let (knows, is) = (self.memory.version.take(), protocol_version(result));
         if knows.is_some() && knows != is {
-            tracing::warn!(target: "bridge", "the new session has protocol version {is:?}, the client knows {knows:?}");
+            let (is, knows) = (is.as_deref().unwrap_or("none"), knows.as_deref().unwrap_or("none"));
+            tracing::warn!(target: "bridge", "the new session has protocol version {is}, the client knows {knows}");
         }
         self.memory.version = knows.or(is);
         tracing::info!(target: "bridge", "the new session is open");
