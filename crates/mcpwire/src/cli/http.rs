@@ -16,7 +16,7 @@ pub(super) struct HttpArgs {
     /// Send this header with every request; ${NAME} stands for an environment variable
     #[arg(short = 'H', long = "header", value_name = "'NAME: VALUE'")]
     headers: Vec<String>,
-    /// Trust the authorities in this PEM file, besides the system's
+    /// Trust the authorities and the very certificates in this PEM file, besides the system's
     #[arg(long, value_name = "FILE")]
     ca: Option<PathBuf>,
     /// Our certificate for the server, in PEM
@@ -83,9 +83,11 @@ pub(super) fn proxy_for(url: &Url) -> Option<Proxy> {
 
 fn header(text: &str) -> Result<(HeaderName, HeaderValue)> {
     let Some((name, value)) = text.split_once(':') else {
-        bail!("--header: expected 'NAME: VALUE', came no colon");
+        bail!("--header: expected 'NAME: VALUE', got no colon");
     };
-    let name: HeaderName = name.trim().parse().with_context(|| format!("--header: bad name {name:?}"))?;
+    // What is no name may be a part of the value, and secret.
+    let name: HeaderName =
+        name.trim().parse().context("--header: expected 'NAME: VALUE', got a name that no header can have")?;
     let value = expand(value.trim(), our_variable).with_context(|| format!("--header {name}"))?;
     let mut value = HeaderValue::from_str(&value).with_context(|| format!("--header {name}: bad value"))?;
     value.set_sensitive(true);

@@ -146,7 +146,7 @@ impl From<Target> for Reach {
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Target::Http(options) => f.write_str(&without_secrets(&options.url)),
+            Target::Http(options) => f.write_str(&options.shown()),
             Target::Child(options) => f.write_str(&options.name),
             Target::Unix { path, .. } => write!(f, "unix:{}", path.display()),
             Target::Folder(_) => f.write_str("the folder"),
@@ -163,10 +163,25 @@ pub fn without_secrets(url: &Url) -> String {
     let mut url = url.clone();
     let _ = url.set_username("");
     let _ = url.set_password(None);
+    url.set_fragment(None);
     if url.query().is_some() {
         url.set_query(Some("..."));
     }
     url.to_string()
+}
+
+/// The same for a text that may be no URL: without whatever may be a password or a query.
+pub fn text_without_secrets(text: &str) -> String {
+    let (scheme, rest) = match text.find("://") {
+        Some(at) => text.split_at(at + 3),
+        None => ("", text),
+    };
+    // A password may hold anything, also what would end the host of a URL.
+    let rest = rest.rfind('@').map_or(rest, |at| &rest[at + 1..]);
+    match rest.find(['?', '#']) {
+        Some(at) => format!("{scheme}{}?...", &rest[..at]),
+        None => format!("{scheme}{rest}"),
+    }
 }
 
 #[cfg(test)]
@@ -177,5 +192,14 @@ mod tests {
     fn what_is_shown_of_a_url_holds_no_secrets() {
         let url = "https://user:pw@example.com/mcp?key=s3cret".parse().unwrap();
         assert_eq!(without_secrets(&url), "https://example.com/mcp?...");
+        for (text, shown) in [
+            ("https://user:pw@example.com/mcp?key=s3cret#s3cret", "https://example.com/mcp?..."),
+            ("http://user:p/w?@ex ample/", "http://ex ample/"),
+            ("user:pw@host:http", "host:http"),
+            ("http://host:port/mcp", "http://host:port/mcp"),
+            ("files", "files"),
+        ] {
+            assert_eq!(text_without_secrets(text), shown);
+        }
     }
 }

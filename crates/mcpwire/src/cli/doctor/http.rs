@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
-use mcpwire_proto::Failure;
 use serde_json::Value;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
@@ -14,7 +13,7 @@ use tokio::time::timeout;
 use super::report::{Report, excerpt};
 use super::{Opened, auth, initialize};
 use crate::cli::ask::ping::{millis, shown};
-use crate::transport::http::client::{Options, Probe, Seen, Transport};
+use crate::transport::http::client::{Options, Probe, Seen, SendError, Transport};
 use crate::transport::http::{EVENT_STREAM, PROTOCOL_VERSION, SESSION_ID};
 
 pub(super) async fn examine(options: &Options, patience: Duration, report: &mut Report) -> Opened {
@@ -46,8 +45,8 @@ pub(super) async fn examine(options: &Options, patience: Duration, report: &mut 
             );
             return Opened::Hopeless;
         }
-        Some(Err(failure)) => {
-            tell_failure(options, &failure, report);
+        Some(Err(error)) => {
+            tell_failure(&error, report);
             return Opened::Hopeless;
         }
         Some(Ok(seen)) => seen,
@@ -100,36 +99,21 @@ async fn reach(options: &Options, patience: Duration, report: &mut Report) -> bo
     false
 }
 
-fn tell_failure(options: &Options, failure: &Failure, report: &mut Report) {
-    let text = match failure {
-        Failure::Refused(refusal) => {
-            let error: Value = serde_json::from_str(&refusal.error).unwrap_or_default();
-            error["message"].as_str().unwrap_or("it refuses").to_owned()
-        }
-        other => other.to_string(),
-    };
-    let lower = text.to_ascii_lowercase();
-    if lower.contains("certificate") {
-        let advice = match () {
-            () if lower.contains("expired") => "the server needs a new certificate",
-            () if lower.contains("notvalidforname") => "the certificate is for another name: use that in the URL",
-            () if lower.contains("notvalidyet") => "check the clocks of both machines",
-            () => "if you know who issued it, trust that authority with --ca FILE",
-        };
-        report.bad("certificate", text, advice);
-    } else if options.url.scheme() == "https"
-        && (lower.contains("corrupt") || lower.contains("tls") || lower.contains("handshake"))
-    {
-        report.bad(
+fn tell_failure(error: &SendError, report: &mut Report) {
+    match error {
+        SendError::Distrusted(reason) => report.bad("certificate", error.to_string(), reason.advice()),
+        SendError::Tls(why) => report.bad(
             "tls",
-            format!("no TLS handshake: {text}"),
+            format!("no TLS handshake: {why}"),
             "is it a server without TLS? Then the URL begins with http://",
-        );
-    } else if text.contains("redirects") {
-        report.bad("redirect", text, "use the address that it redirects to");
-    } else {
-        let advice = "the port is open, but what answers there speaks no HTTP, or only HTTPS (https://)";
-        report.bad("no-http", format!("no answer to an HTTP request: {text}"), advice);
+        ),
+        SendError::Redirected { .. } | SendError::RedirectLoop => {
+            report.bad("redirect", error.to_string(), "use the address that it redirects to");
+        }
+        SendError::Unreachable(why) | SendError::NotProcessed(why) | SendError::Interrupted(why) => {
+            let advice = "the port is open, but what answers there speaks no HTTP, or only HTTPS (https://)";
+            report.bad("no-http", format!("no answer to an HTTP request: {why}"), advice);
+        }
     }
 }
 
@@ -245,7 +229,7 @@ async fn session(probe: &Probe, seen: &Seen, answer: &Value, patience: Duration,
     {
         headers.push((HeaderName::from_static(PROTOCOL_VERSION), version));
     }
-    let status = |seen: Option<Result<Seen, Failure>>| seen.and_then(Result::ok).map(|seen| seen.status);
+    let status = |seen: Option<Result<Seen, SendError>>| seen.and_then(Result::ok).map(|seen| seen.status);
     let mut listening = headers.clone();
     listening.push((ACCEPT, HeaderValue::from_static(EVENT_STREAM)));
     let stream = status(probe.ask(Method::GET, &listening, &Bytes::new(), |_| true, patience).await);

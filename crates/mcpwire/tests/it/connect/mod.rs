@@ -1,11 +1,14 @@
 //! `mcpwire connect` against a scripted server.
 
+mod certificates;
 mod errors;
+mod http2;
 mod hub;
 mod legacy;
 mod lifecycle;
 pub mod network;
 mod recovery;
+mod resuming;
 mod streams;
 mod wire;
 

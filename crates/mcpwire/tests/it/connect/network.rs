@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use rustls::RootCertStore;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig};
 use serde_json::json;
 use tokio::io::{AsyncWriteExt, copy_bidirectional};
 use tokio::net::TcpStream;
@@ -53,11 +53,21 @@ impl Authority {
     }
 
     pub fn acceptor(&self, host: &str, wants_certificate: bool) -> TlsAcceptor {
+        TlsAcceptor::from(Arc::new(self.settings(host, wants_certificate)))
+    }
+
+    /// The settings of a server that speaks HTTP/2 only.
+    pub fn http2_acceptor(&self, host: &str) -> TlsAcceptor {
+        let mut settings = self.settings(host, false);
+        settings.alpn_protocols = vec![b"h2".to_vec()];
+        TlsAcceptor::from(Arc::new(settings))
+    }
+
+    fn settings(&self, host: &str, wants_certificate: bool) -> ServerConfig {
         let (certificate, key) = self.issue(host);
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()
-            .unwrap();
+        let builder =
+            ServerConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions().unwrap();
         let builder = if wants_certificate {
             let mut roots = RootCertStore::empty();
             roots.add(self.issuer.der().clone()).unwrap();
@@ -67,7 +77,7 @@ impl Authority {
             builder.with_no_client_auth()
         };
         let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
-        TlsAcceptor::from(Arc::new(builder.with_single_cert(vec![certificate.der().clone()], key).unwrap()))
+        builder.with_single_cert(vec![certificate.der().clone()], key).unwrap()
     }
 }
 

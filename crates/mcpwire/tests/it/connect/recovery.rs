@@ -8,7 +8,9 @@ use crate::support::script::Script;
 
 #[tokio::test]
 async fn a_lost_session_is_opened_anew_and_the_request_sent_again() {
-    let lost = [(404, ""), (400, "Bad Request: No valid session ID provided"), (400, "Server not initialized")];
+    let error = json!({"code": -32000, "message": "Bad Request: Server not initialized"});
+    let typescript = json!({"jsonrpc": "2.0", "error": error, "id": null}).to_string();
+    let lost = [(404, ""), (400, "Bad Request: No valid session ID provided"), (400, typescript.as_str())];
     for (status, body) in lost {
         let (mut server, mut client) = connected(&[]).await;
         client.request(1, "tools/call", json!({"name": "x"})).await;
@@ -27,6 +29,21 @@ async fn a_lost_session_is_opened_anew_and_the_request_sent_again() {
         assert_eq!(client.message().await, json!({"jsonrpc": "2.0", "id": 1, "result": {"ok": true}}));
         finish(client, server).await;
     }
+}
+
+#[tokio::test]
+async fn a_400_that_mentions_a_session_does_not_run_a_call_twice() {
+    let (mut server, mut client) = connected(&[]).await;
+    client.request(1, "tools/call", json!({"name": "book"})).await;
+    server.expect("tools/call").await.refuse(400, "<p>the session in room 5 is booked already</p>").await;
+    let answer = client.message().await;
+    assert_eq!((&answer["id"], &answer["error"]["data"]["status"]), (&json!(1), &json!(400)), "{answer}");
+    // What may be sent twice is: the server may have lost the session.
+    client.request(2, "tools/list", json!({})).await;
+    server.expect("tools/list").await.refuse(400, "unknown session").await;
+    reopened(&mut server, "s2").await.result(json!({"tools": []})).await;
+    assert_eq!(client.message().await["id"], 2);
+    finish(client, server).await;
 }
 
 #[tokio::test]

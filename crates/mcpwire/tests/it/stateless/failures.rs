@@ -4,7 +4,7 @@ use mcpwire::transport::http::client::Transport;
 use mcpwire_proto::{Failure, Id, Refusal};
 use serde_json::{Value, json};
 
-use super::{call, connect, failure, message, send};
+use super::{call, connect, failure, message, modern, send};
 use crate::support::script::Script;
 
 const JSON: [(&str, &str); 1] = [("content-type", "application/json")];
@@ -62,13 +62,20 @@ async fn other_refusals_name_their_status() {
 async fn a_server_that_is_not_there_is_told_from_one_that_may_have_executed_it() {
     let mut server = Script::start().await;
     let (mut link, _done) = connect(&server.url(), Transport::Auto);
-    for (status, unreachable) in [(503, true), (502, false), (504, false)] {
+    // Gateways give each of these also when the server's connection broke under them.
+    for status in [503, 502, 504] {
         send(&link, call(7, json!({}))).await;
         server.expect("tools/call").await.refuse(status, "gateway").await;
-        let failure = failure(&mut link).await;
-        assert_eq!(matches!(failure, Failure::Unreachable(_)), unreachable, "{status}: {failure:?}");
-        assert_eq!(matches!(failure, Failure::Interrupted(_)), !unreachable, "{status}: {failure:?}");
+        let failed = failure(&mut link).await;
+        assert!(matches!(failed, Failure::Interrupted(_)), "{status}: {failed:?}");
+        send(&link, modern(json!(7), "tools/list", json!({}))).await;
+        server.expect("tools/list").await.refuse(status, "gateway").await;
+        let failed = failure(&mut link).await;
+        assert!(matches!(failed, Failure::Unreachable(_)), "{status}: {failed:?}");
     }
+    send(&link, call(7, json!({}))).await;
+    server.expect("tools/call").await.answer(503, &[("retry-after", "1")], "").await;
+    assert!(matches!(failure(&mut link).await, Failure::Unreachable(_)));
     send(&link, call(7, json!({}))).await;
     server.expect("tools/call").await.cut();
     assert!(matches!(failure(&mut link).await, Failure::Interrupted(_)));

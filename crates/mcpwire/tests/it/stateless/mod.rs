@@ -8,8 +8,7 @@ mod joined;
 use std::time::Duration;
 
 use mcpwire::link::{Event, Link};
-use mcpwire::transport::http::client::{self, Options, Tls, Transport};
-use mcpwire_proto::frame::DEFAULT_LIMIT;
+use mcpwire::transport::http::client::{self, Options, Transport};
 use mcpwire_proto::{Failure, Id, Lane, Message};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -21,15 +20,8 @@ const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
 
 fn connect(url: &str, transport: Transport) -> (Link, JoinHandle<()>) {
-    let options = Options {
-        url: url.parse().unwrap(),
-        transport,
-        headers: http::HeaderMap::new(),
-        tls: Tls { authorities: None, identity: None, insecure: false },
-        proxy: None,
-        max_message: DEFAULT_LIMIT,
-        resume_for: Duration::from_secs(5),
-    };
+    let options =
+        Options { transport, resume_for: Duration::from_secs(5), ..Options::new(url.parse().expect("a URL")) };
     client::connect(options).unwrap()
 }
 

@@ -3,10 +3,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use http::HeaderMap;
 use mcpwire::link::Link;
 use mcpwire::transport::child::{self, Closing};
-use mcpwire::transport::http::client::{self, Tls, Transport};
+use mcpwire::transport::http::client::{self, Transport};
 use mcpwire::transport::quic::certs::Certs;
 use mcpwire::transport::{quic, unix};
 use mcpwire_proto::frame::DEFAULT_LIMIT;
@@ -63,13 +62,9 @@ pub fn quic_address(stderr: &str) -> SocketAddr {
 
 fn dial(url: &str, transport: Transport) -> (Link, JoinHandle<()>) {
     let options = client::Options {
-        url: url.parse().expect("a URL"),
         transport,
-        headers: HeaderMap::new(),
-        tls: Tls::default(),
-        proxy: None,
-        max_message: DEFAULT_LIMIT,
         resume_for: Duration::from_secs(5),
+        ..client::Options::new(url.parse().expect("a URL"))
     };
     client::connect(options).expect("plain http needs no settings")
 }

@@ -1,6 +1,5 @@
 //! The server at the other end: its address, our session with it, and single HTTP requests to it.
 
-use std::error::Error;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -15,16 +14,19 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use mcpwire_proto::headers::Tools;
-use mcpwire_proto::{Failure, Fault, Lane, Message, Packet, method};
+use mcpwire_proto::method::{self, Method as Rpc};
+use mcpwire_proto::{Failure, Fault, Lane, Message, Packet};
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use super::dial::Dial;
+use super::fault::{SendError, chain};
 use super::legacy::Legacy;
 use super::status::{self, Sent};
 use super::{ConnectError, Options, Transport};
 use crate::channel::Sender;
 use crate::link::Event;
+use crate::target::{text_without_secrets, without_secrets};
 use crate::transport::http::{EVENT_STREAM, JSON, LAST_EVENT_ID, PROTOCOL_VERSION, SESSION_ID};
 
 /// Node's and uvicorn's servers close an idle connection after 5 s. A request written to one that is just being closed
@@ -33,6 +35,10 @@ const IDLE_LIMIT: Duration = Duration::from_secs(4);
 /// How long the body of an error may take: it is only an explanation.
 const ERROR_BODY_LIMIT: Duration = Duration::from_secs(2);
 const MOST_REDIRECTS: usize = 3;
+/// How often a request is sent that the server did not process.
+const MAX_TRIES: usize = 4;
+/// How many characters of a session's id are shown.
+const MAX_ID_SHOWN: usize = 8;
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 
 pub(super) struct Endpoint {
@@ -49,6 +55,7 @@ pub(super) struct Endpoint {
     tools: Mutex<Tools>,
     pub(super) max_message: usize,
     pub(super) resume_for: Duration,
+    pub(super) max_empty_resumptions: u32,
 }
 
 /// Our session, and the headers that every request in it carries.
@@ -61,7 +68,17 @@ struct Session {
 
 impl Endpoint {
     pub(super) fn new(options: Options, events: Sender<Event>) -> Result<Endpoint, ConnectError> {
-        let Options { url, transport, mut headers, tls, proxy, max_message, resume_for } = options;
+        let Options {
+            url,
+            shown_as: _,
+            transport,
+            mut headers,
+            tls,
+            proxy,
+            max_message,
+            resume_for,
+            max_empty_resumptions,
+        } = options;
         let secure = url.scheme() == "https";
         let uri = to_uri(&url)?;
         if let Some(authorization) = proxy.as_ref().filter(|_| !secure).and_then(|proxy| proxy.authorization.clone()) {
@@ -98,6 +115,7 @@ impl Endpoint {
             tools: Mutex::default(),
             max_message,
             resume_for,
+            max_empty_resumptions,
         })
     }
 
@@ -116,7 +134,7 @@ impl Endpoint {
             self.adopt_session(response.headers(), opens_session);
             return Ok(response);
         }
-        let sent = Sent { id: message.id(), opens_session, in_session };
+        let sent = Sent { id: message.id(), opens_session, in_session, repeatable: is_repeatable(message) };
         Err(self.refusal(response, &sent).await)
     }
 
@@ -127,7 +145,7 @@ impl Endpoint {
         headers: &HeaderMap,
     ) -> Result<Response<Incoming>, Failure> {
         self.log("client -> server", message);
-        self.request(Method::POST, headers, message.as_bytes()).await
+        Ok(self.request(Method::POST, headers, message.as_bytes()).await?)
     }
 
     /// Sends a message to an address that the server named (2024-11-05).
@@ -137,7 +155,8 @@ impl Endpoint {
         if response.status().is_success() {
             return Ok(response);
         }
-        let sent = Sent { id: message.id(), opens_session: message.is(method::INITIALIZE), in_session: true };
+        let opens_session = message.is(method::INITIALIZE);
+        let sent = Sent { id: message.id(), opens_session, in_session: true, repeatable: is_repeatable(message) };
         Err(self.refusal(response, &sent).await.failure)
     }
 
@@ -145,7 +164,7 @@ impl Endpoint {
     pub(super) async fn get_legacy(&self) -> Result<Response<Incoming>, Failure> {
         let mut headers = self.headers().as_ref().clone();
         ask_for_stream(&mut headers);
-        self.request(Method::GET, &headers, &Bytes::new()).await
+        Ok(self.request(Method::GET, &headers, &Bytes::new()).await?)
     }
 
     /// Opens a stream: the listening one, or the rest of the one that the event id belongs to.
@@ -160,13 +179,14 @@ impl Endpoint {
         if let Some(id) = last_event_id {
             headers.insert(LAST_EVENT_ID, id.clone());
         }
-        let response = self.request(Method::GET, &headers, &Bytes::new()).await.map_err(Refusal::Failed)?;
+        let response =
+            self.request(Method::GET, &headers, &Bytes::new()).await.map_err(|error| Refusal::Failed(error.into()))?;
         match response.status() {
             StatusCode::OK if is_event_stream(&response) => Ok(response),
             StatusCode::CONFLICT => Err(Refusal::Taken),
             status if status.is_server_error() => Err(Refusal::Failed(Failure::Unreachable(format!("HTTP {status}")))),
             status => {
-                let sent = Sent { id: None, opens_session: false, in_session };
+                let sent = Sent { id: None, opens_session: false, in_session, repeatable: true };
                 match self.refusal(response, &sent).await.failure {
                     Failure::SessionLost(why) => Err(Refusal::SessionLost(why)),
                     _ => Err(Refusal::NotOffered(status)),
@@ -260,7 +280,7 @@ impl Endpoint {
         method: Method,
         headers: &HeaderMap,
         body: &Bytes,
-    ) -> Result<Response<Incoming>, Failure> {
+    ) -> Result<Response<Incoming>, SendError> {
         self.request_at(&self.uri, method, headers, body).await
     }
 
@@ -270,23 +290,45 @@ impl Endpoint {
         method: Method,
         headers: &HeaderMap,
         body: &Bytes,
-    ) -> Result<Response<Incoming>, Failure> {
+    ) -> Result<Response<Incoming>, SendError> {
         for _ in 0..=MOST_REDIRECTS {
             let uri = place.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let mut request = Request::new(Full::new(body.clone()));
-            *request.method_mut() = method.clone();
-            *request.uri_mut() = uri.clone();
-            *request.headers_mut() = headers.clone();
-            let response = self.http.request(request).await.map_err(|e| send_failure(&e))?;
+            let response = self.send(&uri, &method, headers, body).await?;
             match redirect(&uri, &response)? {
                 None => return Ok(response),
                 Some(moved) => {
-                    tracing::info!(target: "http", "the server is at {} now", moved.path());
+                    // The path may hold a secret.
+                    tracing::info!(target: "http", "the server redirects to another path: HTTP {}", response.status());
                     *place.lock().unwrap_or_else(PoisonError::into_inner) = moved;
                 }
             }
         }
-        Err(status::refused("the server redirects in a circle", None))
+        Err(SendError::RedirectLoop)
+    }
+
+    /// One request. A connection that closes in good order leaves requests behind that it did not process: they go to the next
+    /// one at once, as a message without an answer would otherwise be lost. Whether to go on after that is for others to decide.
+    async fn send(
+        &self,
+        uri: &Uri,
+        method: &Method,
+        headers: &HeaderMap,
+        body: &Bytes,
+    ) -> Result<Response<Incoming>, SendError> {
+        let mut tries = 0;
+        loop {
+            let mut request = Request::new(Full::new(body.clone()));
+            *request.method_mut() = method.clone();
+            *request.uri_mut() = uri.clone();
+            *request.headers_mut() = headers.clone();
+            tries += 1;
+            match self.http.request(request).await.map_err(SendError::from) {
+                Err(SendError::NotProcessed(why)) if tries < MAX_TRIES => {
+                    tracing::debug!(target: "http", "the server did not process a request: {why}; sending it again");
+                }
+                outcome => return outcome,
+            }
+        }
     }
 
     /// Where the server is, as far as redirects have told.
@@ -313,8 +355,7 @@ impl Endpoint {
 
     fn log(&self, direction: &str, message: &Message) {
         if tracing::enabled!(target: "wire", tracing::Level::DEBUG) {
-            let session = self.session().headers.get(SESSION_ID).cloned();
-            let session = session.as_ref().map_or("none".into(), |id| String::from_utf8_lossy(id.as_bytes()));
+            let session = self.session().headers.get(SESSION_ID).map_or_else(|| "none".to_owned(), abbreviated);
             tracing::debug!(target: "wire", "{direction} {message} session={session}");
             tracing::trace!(target: "wire", "{}", String::from_utf8_lossy(message.as_bytes()));
         }
@@ -366,9 +407,9 @@ pub(super) struct Declined {
     pub(super) by_older: bool,
 }
 
-impl From<Failure> for Declined {
-    fn from(failure: Failure) -> Declined {
-        Declined { failure, by_older: false }
+impl From<SendError> for Declined {
+    fn from(error: SendError) -> Declined {
+        Declined { failure: error.into(), by_older: false }
     }
 }
 
@@ -381,6 +422,11 @@ pub(super) enum Refusal {
     Taken,
     SessionLost(String),
     Failed(Failure),
+}
+
+/// Whether a message does no harm when it is sent twice. Of those without an answer none is ever sent again.
+pub(super) fn is_repeatable(message: &Message) -> bool {
+    !message.is_request() || message.method().is_some_and(Rpc::is_repeatable)
 }
 
 fn ask_for_stream(headers: &mut HeaderMap) {
@@ -401,7 +447,7 @@ pub(super) fn to_uri(url: &Url) -> Result<Uri, ConnectError> {
     let mut url = url.clone();
     url.set_fragment(None);
     let usable = matches!(url.scheme(), "http" | "https") && url.has_host();
-    url.as_str().parse().ok().filter(|_| usable).ok_or_else(|| ConnectError::Url(url.to_string()))
+    url.as_str().parse().ok().filter(|_| usable).ok_or_else(|| ConnectError::Url(without_secrets(&url)))
 }
 
 /// What the `Host` header says: no port where it goes without saying.
@@ -409,6 +455,13 @@ fn host(url: &Url) -> Option<HeaderValue> {
     let name = url.host_str()?;
     let host = url.port().map_or_else(|| name.to_owned(), |port| format!("{name}:{port}"));
     HeaderValue::from_str(&host).ok()
+}
+
+/// Enough of a session's id to tell it from others. Who knows all of it can use the session.
+fn abbreviated(id: &HeaderValue) -> String {
+    let id = String::from_utf8_lossy(id.as_bytes());
+    let shown = MAX_ID_SHOWN.min(id.chars().count() / 2);
+    id.chars().take(shown).chain("…".chars()).collect()
 }
 
 /// As much of a body as an error is judged by.
@@ -426,17 +479,14 @@ pub(super) async fn beginning(mut body: Incoming) -> Vec<u8> {
 
 /// Where a redirect that keeps method and body (307, 308) leads. Only on the same origin: what we send may hold
 /// credentials, and goes nowhere the user did not name.
-fn redirect(from: &Uri, response: &Response<Incoming>) -> Result<Option<Uri>, Failure> {
+fn redirect(from: &Uri, response: &Response<Incoming>) -> Result<Option<Uri>, SendError> {
     let status = response.status();
     if !status.is_redirection() || status == StatusCode::NOT_MODIFIED {
         return Ok(None);
     }
     let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok()).unwrap_or_default();
-    let refuse = || {
-        let shown: String = location.chars().take(300).collect();
-        let text = format!("the server redirects to {shown:?}; connect to that URL if you trust it");
-        status::not_followed(status, &text)
-    };
+    let shown = || text_without_secrets(location).chars().take(300).collect();
+    let refuse = || SendError::Redirected { status, location: shown() };
     let base: Url = from.to_string().parse().map_err(|_| refuse())?;
     let moved = base.join(location).map_err(|_| refuse())?;
     let keeps = matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
@@ -444,43 +494,4 @@ fn redirect(from: &Uri, response: &Response<Incoming>) -> Result<Option<Uri>, Fa
         return Err(refuse());
     }
     to_uri(&moved).map(Some).map_err(|_| refuse())
-}
-
-/// What became of a request for which there is no answer at all.
-fn send_failure(error: &hyper_util::client::legacy::Error) -> Failure {
-    // The outermost error says no more than that there is one.
-    let why = error.source().map_or_else(|| error.to_string(), chain);
-    if let Some(rustls::Error::InvalidCertificate(reason)) = find::<rustls::Error>(error) {
-        let text = format!("the server's certificate is not trusted: {reason:?}; --ca FILE adds an authority");
-        return status::refused(&text, None);
-    }
-    let never_sent = find::<hyper::Error>(error).is_some_and(hyper::Error::is_canceled);
-    if error.is_connect() || never_sent { Failure::Unreachable(why) } else { Failure::Interrupted(why) }
-}
-
-/// Looks for an error among the causes of another, also where `io::Error` hides it.
-fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        if let Some(found) = error.downcast_ref::<T>() {
-            return Some(found);
-        }
-        let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        next = inner.map(|inner| inner as &(dyn Error + 'static)).or_else(|| error.source());
-    }
-    None
-}
-
-/// An error with its causes, each said once.
-pub(super) fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let said = cause.to_string();
-        if !text.contains(&said) {
-            text = format!("{text}: {said}");
-        }
-        next = cause.source();
-    }
-    text
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Response, StatusCode};
 use hyper::body::Incoming;
 use mcpwire_proto::session::backoff::Backoff;
@@ -11,7 +10,7 @@ use mcpwire_proto::{Failure, Kind, Lane, Message};
 use tokio::runtime::Handle;
 use tokio::time::{sleep, timeout};
 
-use super::endpoint::{Endpoint, Refusal, is_event_stream};
+use super::endpoint::{Endpoint, Refusal, is_event_stream, media_type};
 use super::status::refused;
 use super::stream::{self, Cursor, Ended};
 
@@ -78,7 +77,7 @@ pub(super) async fn take(
         // Boxed, so that the many requests answered with a plain body do not carry its room around.
         return Box::pin(follow(endpoint, request, session, response)).await;
     }
-    let content_type = response.headers().get(CONTENT_TYPE).cloned();
+    let kind = media_type(&response).unwrap_or("no content type").to_owned();
     let body = endpoint.read(response).await?;
     if body.trim_ascii().is_empty() {
         // Answered elsewhere by then, or not at all; whoever keeps the books will know.
@@ -88,7 +87,7 @@ pub(super) async fn take(
     let mut answered = false;
     for message in stream::messages(body) {
         let message = message.map_err(|rejected| {
-            refused(&format!("expected a JSON-RPC message, came {content_type:?}: {}", rejected.fault), None)
+            refused(&format!("expected a JSON-RPC message, got {kind}: {}", rejected.fault), None)
         })?;
         if let Kind::Error { id: None } = message.kind() {
             return Err(Failure::refused_by_server(message.payload().unwrap_or_default()));
@@ -110,14 +109,16 @@ async fn follow(
 ) -> Result<(), Failure> {
     let lane = lane(request);
     let mut cursor = Cursor::default();
+    let mut resumptions = Resumptions::new(endpoint.max_empty_resumptions);
     let mut body = response.into_body();
     let mut patience = None;
     loop {
-        let why = match stream::follow(endpoint, body, &lane, request.id(), &mut cursor, patience).await {
+        let ended = stream::follow(endpoint, body, &lane, request.id(), &mut cursor, patience).await;
+        match ended {
             Ended::Answered => return Ok(()),
             Ended::TooLarge => return Err(refused(&stream::too_large(endpoint.max_message), None)),
-            Ended::Cut(why) => why,
-        };
+            Ended::Cut(_) | Ended::Silent => {}
+        }
         if let Some(garbage) = cursor.garbage.take() {
             return Err(refused(
                 &format!("the server sent something that is no message, and no answer: {garbage}"),
@@ -125,10 +126,14 @@ async fn follow(
             ));
         }
         if cursor.last_event_id.is_none() {
-            return Err(Failure::Interrupted(why));
+            return Err(Failure::Interrupted(ended.to_string()));
         }
-        tracing::debug!(target: "http", "{request}: {why}; resuming");
-        body = resume(endpoint, session, &cursor, &why).await?.into_body();
+        let Some(wait) = resumptions.next(&ended, &cursor) else {
+            let tries = endpoint.max_empty_resumptions;
+            return Err(Failure::Interrupted(format!("{ended}; it was resumed {tries} times and brought nothing new")));
+        };
+        tracing::debug!(target: "http", "{request}: {ended}; resuming");
+        body = resume(endpoint, session, &cursor, wait, &ended).await?.into_body();
         patience = Some(PATIENCE);
     }
 }
@@ -137,11 +142,11 @@ async fn resume(
     endpoint: &Endpoint,
     session: &HeaderMap,
     cursor: &Cursor,
-    cut: &str,
+    mut wait: Duration,
+    cut: &Ended,
 ) -> Result<Response<Incoming>, Failure> {
     let started = Instant::now();
     let mut backoff = Backoff::new(fastrand::u64(..));
-    let mut wait = cursor.retry.unwrap_or(RETRY).clamp(SHORTEST_RETRY, LONGEST_RETRY);
     loop {
         sleep(wait).await;
         let left = endpoint.resume_for.saturating_sub(started.elapsed()).max(RETRY);
@@ -168,6 +173,71 @@ async fn resume(
     }
 }
 
+/// Decides when a stream that ended is resumed, and when no more.
+///
+/// A server that lets us poll names the wait and sends something new now and then. Streams that end again and again without
+/// anything new are asked for less and less often, and in the end not at all. A stream that stays open and is silent does
+/// not count: the call may take as long as it likes.
+#[derive(Debug)]
+struct Resumptions {
+    resumed: bool,
+    /// Resumptions in a row that delivered nothing.
+    empty: u32,
+    max_empty: u32,
+    backoff: Backoff,
+}
+
+impl Resumptions {
+    fn new(max_empty: u32) -> Resumptions {
+        Resumptions { resumed: false, empty: 0, max_empty, backoff: Backoff::new(fastrand::u64(..)) }
+    }
+
+    /// How long to wait before the next resumption; `None` if there is to be none.
+    fn next(&mut self, ended: &Ended, cursor: &Cursor) -> Option<Duration> {
+        let asked = cursor.retry.unwrap_or(RETRY).clamp(SHORTEST_RETRY, LONGEST_RETRY);
+        if cursor.advanced || !self.resumed {
+            self.resumed = true;
+            self.empty = 0;
+            self.backoff.reset();
+            return Some(asked);
+        }
+        if matches!(ended, Ended::Silent) {
+            return Some(asked);
+        }
+        self.empty += 1;
+        (self.empty < self.max_empty).then(|| asked.max(self.backoff.next_wait()))
+    }
+}
+
 pub(super) fn lane(request: &Message) -> Lane {
     request.id().cloned().map_or(Lane::Main, Lane::Request)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn resumptions_that_deliver_nothing_slow_down_and_end() {
+        let mut resumptions = Resumptions::new(30);
+        let cut = Ended::Cut("the stream ended".into());
+        let cursor = |advanced| Cursor { advanced, retry: Some(Duration::from_millis(10)), ..Cursor::default() };
+        assert_eq!(resumptions.next(&cut, &cursor(true)), Some(SHORTEST_RETRY));
+        let waits: Vec<Duration> = std::iter::from_fn(|| resumptions.next(&cut, &cursor(false))).take(100).collect();
+        assert_eq!(waits.len(), 29);
+        assert!(waits.iter().sum::<Duration>() > Duration::from_secs(60), "{waits:?}");
+    }
+
+    #[test]
+    fn a_server_that_lets_us_poll_is_polled_for_as_long_as_it_takes() {
+        let mut resumptions = Resumptions::new(3);
+        let cut = Ended::Cut("the stream ended".into());
+        let asked = Duration::from_secs(7);
+        let cursor = |advanced| Cursor { advanced, retry: Some(asked), ..Cursor::default() };
+        for _ in 0..100 {
+            assert_eq!(resumptions.next(&cut, &cursor(true)), Some(asked));
+            assert_eq!(resumptions.next(&cut, &cursor(false)), Some(asked));
+            assert_eq!(resumptions.next(&Ended::Silent, &cursor(false)), Some(asked));
+        }
+    }
 }

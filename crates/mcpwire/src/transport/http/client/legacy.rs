@@ -25,9 +25,11 @@ use tokio::task::{self, AbortHandle};
 use tokio::time::timeout;
 use url::Url;
 
-use super::endpoint::{Endpoint, beginning, chain, is_event_stream, media_type, to_uri};
+use super::endpoint::{Endpoint, beginning, is_event_stream, media_type, to_uri};
+use super::fault::chain;
 use super::status::{Sent, describe, refused};
 use super::stream;
+use crate::target::text_without_secrets;
 
 /// How long the server may take to begin the stream, and then to name the address.
 const ENDPOINT_LIMIT: Duration = Duration::from_secs(10);
@@ -126,7 +128,7 @@ pub(super) async fn open(endpoint: &Arc<Endpoint>, initialize: &Message) -> Resu
         }
     };
     let place = resolve(&endpoint.uri(), &address).map_err(Unopened::Failed)?;
-    tracing::info!(target: "http", "the server speaks HTTP+SSE; messages go to {}", place.path());
+    tracing::info!(target: "http", "the server speaks HTTP+SSE");
 
     let stream =
         Arc::new(Stream { place: Mutex::new(place), books: Mutex::default(), over: watch::Sender::new(false) });
@@ -155,7 +157,7 @@ async fn begin(endpoint: &Endpoint, response: Response<Incoming>) -> Result<Resp
         return Ok(response);
     }
     if status.is_success() {
-        let text = format!("expected an event stream, came {:?}", media_type(&response).unwrap_or_default());
+        let text = format!("expected an event stream, got {}", media_type(&response).unwrap_or("no content type"));
         return Err(Unopened::NotOffered(refused(&text, Some(status))));
     }
     // mcp-hub answers 500 in the first moments after its start.
@@ -164,7 +166,7 @@ async fn begin(endpoint: &Endpoint, response: Response<Incoming>) -> Result<Resp
         let text = describe(status, &String::from_utf8_lossy(&body));
         return Err(Unopened::Failed(Failure::Unreachable(text)));
     }
-    let sent = Sent { id: None, opens_session: true, in_session: false };
+    let sent = Sent { id: None, opens_session: true, in_session: false, repeatable: true };
     Err(Unopened::NotOffered(endpoint.refusal(response, &sent).await.failure))
 }
 
@@ -191,7 +193,8 @@ fn resolve(from: &Uri, address: &[u8]) -> Result<Uri, Failure> {
     let address = String::from_utf8_lossy(address.trim_ascii());
     let refuse = || {
         let text = format!(
-            "expected an endpoint on the origin of the stream, came {address:?}; connect to that server if you trust it"
+            "expected an endpoint on the origin of the stream, got {:?}; connect to that server if you trust it",
+            text_without_secrets(&address)
         );
         refused(&text, None)
     };

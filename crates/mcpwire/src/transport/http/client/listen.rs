@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mcpwire_proto::Lane;
 use mcpwire_proto::session::backoff::Backoff;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::endpoint::{Endpoint, Refusal};
 use super::stream::{self, Cursor};
@@ -13,6 +13,8 @@ use super::stream::{self, Cursor};
 /// The wait before a stream that ended is opened again, if the server names none.
 const RETRY: Duration = Duration::from_secs(1);
 const LONGEST_RETRY: Duration = Duration::from_secs(60);
+/// A stream that lasts this long is none that a server refuses to keep, even if nothing came on it: gateways end idle ones.
+const LASTED: Duration = Duration::from_secs(10);
 
 /// Keeps the stream open for as long as the session lasts, if the server offers one.
 pub(super) async fn run(endpoint: Arc<Endpoint>) {
@@ -24,10 +26,14 @@ pub(super) async fn run(endpoint: Arc<Endpoint>) {
         let wait = match endpoint.get(&session, cursor.last_event_id.as_ref()).await {
             Ok(response) => {
                 tracing::debug!(target: "http", "listening");
-                backoff.reset();
                 listened = true;
+                let opened = Instant::now();
                 let ended = stream::follow(&endpoint, response.into_body(), &Lane::Main, None, &mut cursor, None).await;
-                tracing::debug!(target: "http", "the listening stream ended: {ended:?}");
+                tracing::debug!(target: "http", "the listening stream ended: {ended}");
+                // One that ends again and again without anything new is opened less and less often.
+                if cursor.advanced || opened.elapsed() >= LASTED {
+                    backoff.reset();
+                }
                 cursor.retry.unwrap_or(RETRY).min(LONGEST_RETRY).max(backoff.next_wait())
             }
             Err(Refusal::NotOffered(status)) => {

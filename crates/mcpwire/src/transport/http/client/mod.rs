@@ -8,6 +8,7 @@
 mod dial;
 mod endpoint;
 mod exchange;
+mod fault;
 mod legacy;
 mod listen;
 mod opening;
@@ -16,8 +17,10 @@ mod stateless;
 mod status;
 mod stream;
 mod tls;
+mod verify;
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,12 +36,15 @@ use url::Url;
 use self::endpoint::Endpoint;
 use crate::channel::Receiver;
 use crate::link::{Link, Port};
+use crate::target::without_secrets;
 use crate::transport::http::PROTOCOL_VERSION;
 
 pub use self::dial::Proxy;
+pub use self::fault::SendError;
 pub use self::probe::{Probe, Seen};
 pub(crate) use self::status::described;
 pub use self::tls::Tls;
+pub use self::verify::Distrust;
 
 /// How long an answer may still come for a request that was cancelled.
 const CANCEL_GRACE: Duration = Duration::from_secs(5);
@@ -54,9 +60,11 @@ const FEW: usize = 16;
 const NOTIFICATIONS: usize = 256;
 
 /// Where to connect to, and how.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Options {
     pub url: Url,
+    /// How to show the URL where it holds what nobody is to see, as the values of variables.
+    pub shown_as: Option<String>,
     pub transport: Transport,
     /// Sent with every request.
     pub headers: HeaderMap,
@@ -66,6 +74,8 @@ pub struct Options {
     pub max_message: usize,
     /// How long to try to resume a stream that was cut.
     pub resume_for: Duration,
+    /// How often in a row a stream may be resumed without anything new before the request fails.
+    pub max_empty_resumptions: u32,
 }
 
 impl Options {
@@ -73,13 +83,34 @@ impl Options {
     pub fn new(url: Url) -> Options {
         Options {
             url,
+            shown_as: None,
             transport: Transport::Auto,
             headers: HeaderMap::new(),
             tls: Tls::default(),
             proxy: None,
             max_message: DEFAULT_LIMIT,
             resume_for: Duration::from_secs(20),
+            max_empty_resumptions: 30,
         }
+    }
+
+    /// The URL without what may be secret in it.
+    pub fn shown(&self) -> String {
+        self.shown_as.clone().unwrap_or_else(|| without_secrets(&self.url))
+    }
+}
+
+impl fmt::Debug for Options {
+    /// URLs and headers hold secrets.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.headers.keys().map(http::HeaderName::as_str).collect();
+        f.debug_struct("Options")
+            .field("url", &self.shown())
+            .field("transport", &self.transport)
+            .field("headers", &names)
+            .field("tls", &self.tls)
+            .field("proxy", &self.proxy)
+            .finish_non_exhaustive()
     }
 }
 
@@ -99,7 +130,7 @@ pub enum ConnectError {
     Tls(rustls::Error),
     #[error("expected {0} in PEM form: {1}")]
     Pem(&'static str, String),
-    #[error("expected an http or https URL with a host, came {0}")]
+    #[error("expected an http or https URL with a host, got {0}")]
     Url(String),
 }
 

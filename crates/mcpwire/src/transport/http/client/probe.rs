@@ -6,10 +6,10 @@ use bytes::Bytes;
 use http::header::{HeaderName, HeaderValue};
 use http::{HeaderMap, Method, StatusCode};
 use http_body_util::BodyExt;
-use mcpwire_proto::Failure;
 use tokio::time::{Instant, timeout_at};
 
 use super::endpoint::Endpoint;
+use super::fault::SendError;
 use super::{ConnectError, Options};
 use crate::channel::channel;
 
@@ -42,13 +42,13 @@ impl Probe {
         body: &Bytes,
         enough: impl Fn(&[u8]) -> bool,
         limit: Duration,
-    ) -> Option<Result<Seen, Failure>> {
+    ) -> Option<Result<Seen, SendError>> {
         let until = Instant::now() + limit;
         let mut all = self.0.headers().as_ref().clone();
         all.extend(headers.iter().cloned());
         let response = match timeout_at(until, self.0.request(method, &all, body)).await.ok()? {
             Ok(response) => response,
-            Err(failure) => return Some(Err(failure)),
+            Err(error) => return Some(Err(error)),
         };
         let (head, mut incoming) = response.into_parts();
         let mut body = Vec::new();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::header::RETRY_AFTER;
 use http::response::Parts;
 use http::{HeaderMap, Response, StatusCode};
 use http_body_util::BodyExt;
@@ -16,8 +17,9 @@ use serde::Deserialize;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::endpoint::{Endpoint, beginning, chain, is_event_stream, media_type};
+use super::endpoint::{Endpoint, beginning, is_event_stream, is_repeatable, media_type};
 use super::exchange::{Debt, lane};
+use super::fault::chain;
 use super::status::{describe, refused, refused_with};
 use super::stream::{self, LINGER};
 
@@ -83,9 +85,14 @@ fn answer_of_refusal(request: &Message, head: &Parts, body: Bytes) -> Result<Ans
     let ours = error.as_ref().is_some_and(|error| stream::answers(error, request.id()));
     let why = || describe(status, &String::from_utf8_lossy(&body));
     match (status, error) {
-        // Not yet, rather than no; a gateway, unlike the server itself, cannot know whether it was executed.
-        (StatusCode::SERVICE_UNAVAILABLE, _) if !ours => Err(Failure::Unreachable(why())),
-        (StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT, _) if !ours => Err(Failure::Interrupted(why())),
+        // Not yet, rather than no, if the sender says when. A gateway cannot know whether the request was executed: Envoy
+        // gives 503 also when the server's connection broke under it.
+        (StatusCode::SERVICE_UNAVAILABLE, _) if !ours && head.headers.contains_key(RETRY_AFTER) => {
+            Err(Failure::Unreachable(why()))
+        }
+        (StatusCode::SERVICE_UNAVAILABLE | StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT, _) if !ours => {
+            Err(if is_repeatable(request) { Failure::Unreachable(why()) } else { Failure::Interrupted(why()) })
+        }
         (_, Some(error)) => Ok(Answer { message: addressed(&error, request), rest: None }),
         (_, None) => Err(refused_with(status, &head.headers, &String::from_utf8_lossy(&body))),
     }
@@ -97,14 +104,14 @@ async fn answer_of_body(
     response: Response<Incoming>,
 ) -> Result<Answer, Failure> {
     let status = response.status();
-    let kind = media_type(&response).unwrap_or_default().to_owned();
+    let kind = media_type(&response).unwrap_or("no content type").to_owned();
     let body = endpoint.read(response).await?;
     if body.trim_ascii().is_empty() {
         return Err(refused("the server accepted the request without an answer", Some(status)));
     }
     for message in stream::messages(body) {
         let message = message.map_err(|rejected| {
-            refused(&format!("expected a JSON-RPC message, came {kind:?}: {}", rejected.fault), Some(status))
+            refused(&format!("expected a JSON-RPC message, got {kind}: {}", rejected.fault), Some(status))
         })?;
         if is_answer(&message, request) {
             return Ok(Answer { message: addressed(&message, request), rest: None });

@@ -1,8 +1,11 @@
 //! What an HTTP answer that is not a success means for the message that was sent.
 
+use std::borrow::Cow;
+
 use http::header::WWW_AUTHENTICATE;
 use http::{HeaderMap, StatusCode};
 use mcpwire_proto::{Cause, Failure, HttpStatus, Id, Message, code};
+use serde::Deserialize;
 use serde_json::json;
 
 /// How much of an error's body is read, and how much of it is passed on.
@@ -14,7 +17,27 @@ pub(super) struct Sent<'a> {
     pub id: Option<&'a Id>,
     pub opens_session: bool,
     pub in_session: bool,
+    /// Sending it once more does no harm, even if it was executed.
+    pub repeatable: bool,
 }
+
+/// How deployed servers refuse a session that they do not know with HTTP 400, before they look at the message: the exact
+/// text of the body, or of the error with [`REFUSAL`] in it. The specification wants 404 (2025-03-26, transports, session
+/// management). Only these prove that a message was not executed.
+const LOST_SESSION: [&str; 5] = [
+    // The TypeScript SDK's examples, server-everything and supergateway; as plain text the Python SDK up to 1.23.
+    "Bad Request: No valid session ID provided",
+    // The TypeScript SDK, where a restarted server has one transport for all.
+    "Bad Request: Server not initialized",
+    // mcp-go up to 0.43, and HTTP+SSE of the Python SDK.
+    "Invalid session ID",
+    // GET in the TypeScript SDK's older examples and in supergateway.
+    "Invalid or missing session ID",
+    // HTTP+SSE in the TypeScript SDK's examples.
+    "No transport found for sessionId",
+];
+/// The code that goes with them.
+const REFUSAL: i64 = -32000;
 
 /// Whether a server that speaks only HTTP+SSE would refuse like this (2025-11-25, transports, backwards compatibility).
 /// One that answers the very request is no such server.
@@ -34,13 +57,18 @@ fn answers(error: &Message, sent: &Sent<'_>) -> bool {
 
 pub(super) fn failure(status: StatusCode, headers: &HeaderMap, body: &[u8], sent: &Sent<'_>) -> Failure {
     let reported = reported(body);
+    let text = String::from_utf8_lossy(body);
+    let lost = sent.in_session && !sent.opens_session;
+    // server-everything refuses a session under the id of the request.
+    if lost && status == StatusCode::BAD_REQUEST && is_known_refusal(reported.as_ref(), &text) {
+        return Failure::SessionLost(describe(status, &text));
+    }
     if let Some(error) = &reported
         && answers(error, sent)
     {
         return Failure::refused_by_server(error.payload().unwrap_or_default());
     }
-    let text = String::from_utf8_lossy(body);
-    if sent.in_session && !sent.opens_session && names_lost_session(status, &text) {
+    if lost && (status == StatusCode::NOT_FOUND || (sent.repeatable && hints_at_session(status, &text))) {
         return Failure::SessionLost(describe(status, &text));
     }
     // A server that is starting, or a proxy before one that is: not yet, rather than no.
@@ -93,15 +121,26 @@ pub(super) fn refused(text: &str, status: Option<StatusCode>) -> Failure {
     Failure::refused(error.to_string(), Cause::Unusable)
 }
 
-/// 404 is what the specification says (2025-03-26, transports, session management). Deployed servers also answer 400
-/// and name the session, or say that they were not initialized.
-fn names_lost_session(status: StatusCode, body: &str) -> bool {
-    let says = |words: &str| body.to_ascii_lowercase().contains(words);
-    match status {
-        StatusCode::NOT_FOUND => true,
-        StatusCode::BAD_REQUEST => says("session") || says("not initialized"),
-        _ => false,
+/// Whether this is one of the refusals of a session that are known word for word.
+fn is_known_refusal(reported: Option<&Message>, body: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Error<'a> {
+        code: i64,
+        #[serde(borrow)]
+        message: Cow<'a, str>,
     }
+    match reported {
+        Some(error) => error
+            .read::<Error<'_>>()
+            .is_some_and(|error| error.code == REFUSAL && LOST_SESSION.contains(&&*error.message)),
+        None => LOST_SESSION.contains(&body.trim()),
+    }
+}
+
+/// Whether a 400 may be about the session. That is a guess: good enough to open a new one for a message that does no harm
+/// when it is sent twice, and for no other.
+fn hints_at_session(status: StatusCode, body: &str) -> bool {
+    status == StatusCode::BAD_REQUEST && body.to_ascii_lowercase().contains("session")
 }
 
 pub(super) fn describe(status: StatusCode, body: &str) -> String {
@@ -149,7 +188,7 @@ mod tests {
 
     fn check(status: u16, body: &str, in_session: bool, opens_session: bool) -> Failure {
         let id = Id::from(7);
-        let sent = Sent { id: Some(&id), opens_session, in_session };
+        let sent = Sent { id: Some(&id), opens_session, in_session, repeatable: false };
         failure(StatusCode::from_u16(status).unwrap(), &HeaderMap::new(), body.as_bytes(), &sent)
     }
 
@@ -157,13 +196,18 @@ mod tests {
     fn a_lost_session_is_told_from_other_refusals() {
         let lost = |failure| matches!(failure, Failure::SessionLost(_));
         assert!(lost(check(404, "", true, false)));
-        assert!(lost(check(400, "Bad Request: No valid Session ID provided", true, false)));
-        assert!(lost(check(
-            400,
-            r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Server not initialized"},"id":null}"#,
-            true,
-            false
-        )));
+        assert!(lost(check(400, "Bad Request: No valid session ID provided", true, false)));
+        assert!(lost(check(400, "Invalid session ID\n", true, false)));
+        let refusal = |code: i32, text: &str, id: &str| {
+            let error = json!({"code": code, "message": text});
+            check(400, &format!(r#"{{"jsonrpc":"2.0","error":{error}{id}}}"#), true, false)
+        };
+        for id in ["", r#","id":null"#, r#","id":7"#] {
+            assert!(lost(refusal(-32000, "Bad Request: Server not initialized", id)));
+            assert!(lost(refusal(-32000, "Bad Request: No valid session ID provided", id)));
+            assert!(!lost(refusal(-32603, "Bad Request: Server not initialized", id)));
+            assert!(!lost(refusal(-32000, "Server not initialized", id)));
+        }
         assert!(!lost(check(400, "bad JSON", true, false)));
         assert!(!lost(check(404, "", false, false)));
         assert!(!lost(check(404, "", true, true)));
@@ -176,10 +220,30 @@ mod tests {
     }
 
     #[test]
+    fn a_400_that_mentions_a_session_counts_only_where_sending_twice_does_no_harm() {
+        let id = Id::from(7);
+        let lost = |body: &str, repeatable| {
+            let sent = Sent { id: Some(&id), opens_session: false, in_session: true, repeatable };
+            let failure = failure(StatusCode::BAD_REQUEST, &HeaderMap::new(), body.as_bytes(), &sent);
+            matches!(failure, Failure::SessionLost(_))
+        };
+        for body in [
+            "cannot book the session: the room is taken",
+            "Session expired",
+            "Bad Request: No valid session ID provided, sorry",
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Unknown Mcp-Session-Id header"}}"#,
+        ] {
+            assert!(!lost(body, false) && lost(body, true), "{body}");
+        }
+        let own = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"no such session"}}"#;
+        assert!(!lost(own, true), "an answer to the request is an answer");
+    }
+
+    #[test]
     fn an_older_server_is_suspected_unless_it_answers_the_request() {
         let id = Id::from(7);
         let check = |status: u16, body: &str, opens_session| {
-            let sent = Sent { id: Some(&id), opens_session, in_session: false };
+            let sent = Sent { id: Some(&id), opens_session, in_session: false, repeatable: opens_session };
             by_older(StatusCode::from_u16(status).unwrap(), body.as_bytes(), &sent)
         };
         assert!([400, 404, 405].iter().all(|status| check(*status, "Cannot POST /mcp", true)));

@@ -1,5 +1,6 @@
 //! Answers as they come: whole bodies and event streams become messages.
 
+use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,7 +12,8 @@ use mcpwire_proto::message::split_batch;
 use mcpwire_proto::{Fault, Id, Kind, Lane, Message, Rejected};
 use tokio::time::{Instant, timeout_at};
 
-use super::endpoint::{Endpoint, chain, is_event_stream};
+use super::endpoint::{Endpoint, is_event_stream};
+use super::fault::chain;
 
 /// How long a stream may stay open after its answer came. Ending it ourselves costs the connection.
 pub(super) const LINGER: Duration = Duration::from_secs(1);
@@ -24,6 +26,11 @@ pub(super) struct Cursor {
     pub(super) retry: Option<Duration>,
     /// What was wrong with an event that was no message; it may have been the answer.
     pub(super) garbage: Option<String>,
+    /// The connection that was followed last delivered something: the id moved on, or messages came on a stream that
+    /// has no ids. A server that repeats the same events every time delivers nothing.
+    pub(super) advanced: bool,
+    /// A message came on this connection.
+    pub(super) received: bool,
 }
 
 /// How a stream ended.
@@ -33,20 +40,50 @@ pub(super) enum Ended {
     Answered,
     /// It ended before that, for this reason.
     Cut(String),
+    /// It stayed open and nothing came for as long as we are patient.
+    Silent,
     /// It held an event over the limit, which may have been the answer.
     TooLarge,
+}
+
+/// Why a stream ended, for logs and errors.
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Ended::Answered => "it was answered",
+            Ended::Cut(why) => why,
+            Ended::Silent => "the stream is silent",
+            Ended::TooLarge => "it held an event over the message limit",
+        })
+    }
 }
 
 /// Passes on the messages of an event stream until it ends, or is silent for longer than `patience`.
 pub(super) async fn follow(
     endpoint: &Endpoint,
-    mut body: Incoming,
+    body: Incoming,
     lane: &Lane,
     awaited: Option<&Id>,
     cursor: &mut Cursor,
     patience: Option<Duration>,
 ) -> Ended {
+    let before = cursor.last_event_id.clone();
+    cursor.received = false;
     let mut decoder = SseDecoder::new(endpoint.max_message);
+    let ended = read(endpoint, body, &mut decoder, lane, awaited, cursor, patience).await;
+    cursor.advanced = cursor.last_event_id != before || (cursor.received && decoder.last_event_id().is_none());
+    ended
+}
+
+async fn read(
+    endpoint: &Endpoint,
+    mut body: Incoming,
+    decoder: &mut SseDecoder,
+    lane: &Lane,
+    awaited: Option<&Id>,
+    cursor: &mut Cursor,
+    patience: Option<Duration>,
+) -> Ended {
     let mut answered = false;
     let mut linger_until = None;
     loop {
@@ -59,7 +96,7 @@ pub(super) async fn follow(
             Some(limit) => match timeout_at(limit, body.frame()).await {
                 Ok(frame) => frame,
                 Err(_) if answered => return Ended::Answered,
-                Err(_) => return Ended::Cut("the stream is silent".into()),
+                Err(_) => return Ended::Silent,
             },
         };
         let cut = match frame {
@@ -75,7 +112,7 @@ pub(super) async fn follow(
                 SseEvent::TooLarge if awaited.is_some() && !answered => return Ended::TooLarge,
                 SseEvent::TooLarge => tracing::warn!(target: "http", "skipped an event over the message limit"),
                 SseEvent::Event { name, data } if name.is_empty() || name == "message" => {
-                    answered |= pass_on(endpoint, lane, awaited, data, &mut cursor.garbage).await;
+                    answered |= pass_on(endpoint, lane, awaited, data, cursor).await;
                 }
                 SseEvent::Event { name, .. } => tracing::debug!(target: "http", "skipped an event named {name:?}"),
             }
@@ -96,13 +133,7 @@ pub(super) async fn follow(
 }
 
 /// Passes on the messages in an event's data; tells whether the awaited answer is among them.
-async fn pass_on(
-    endpoint: &Endpoint,
-    lane: &Lane,
-    awaited: Option<&Id>,
-    data: Bytes,
-    garbage: &mut Option<String>,
-) -> bool {
+async fn pass_on(endpoint: &Endpoint, lane: &Lane, awaited: Option<&Id>, data: Bytes, cursor: &mut Cursor) -> bool {
     if data.trim_ascii().is_empty() {
         return false; // a priming event (2025-11-25, transports, sending messages)
     }
@@ -113,12 +144,13 @@ async fn pass_on(
                 answered |= answers(&message, awaited);
                 note_version(endpoint, &message);
                 endpoint.emit(lane.clone(), message).await;
+                cursor.received = true;
             }
             Err(rejected) => {
                 tracing::warn!(target: "http", "skipped what the server sent: {}", rejected.fault);
                 // server-everything replays its priming events as `data: {}`.
                 if !matches!(rejected.fault, Fault::Shape(_)) {
-                    *garbage = Some(rejected.fault.to_string());
+                    cursor.garbage = Some(rejected.fault.to_string());
                 }
             }
         }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
@@ -9,11 +10,12 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
 use super::ConnectError;
+use super::verify::Verifier;
 
 /// What the user said about certificates, as PEM.
 #[derive(Clone, Default)]
 pub struct Tls {
-    /// Authorities trusted besides the system's.
+    /// Authorities trusted besides the system's, and certificates of servers that are trusted as they are.
     pub authorities: Option<Vec<u8>>,
     /// Our own certificate chain and its key.
     pub identity: Option<(Vec<u8>, Vec<u8>)>,
@@ -38,8 +40,10 @@ impl Tls {
             .map_err(ConnectError::Tls)?;
         let config = if self.insecure {
             config.dangerous().with_custom_certificate_verifier(Arc::new(TakeAny(provider)))
+        } else if secure {
+            config.dangerous().with_custom_certificate_verifier(Arc::new(self.verifier(provider)?))
         } else {
-            config.with_root_certificates(if secure { self.roots()? } else { RootCertStore::empty() })
+            config.with_root_certificates(RootCertStore::empty())
         };
         let Some((chain, key)) = &self.identity else { return Ok(config.with_no_client_auth()) };
         let chain = certificates(chain)?;
@@ -47,20 +51,27 @@ impl Tls {
         config.with_client_auth_cert(chain, key).map_err(ConnectError::Tls)
     }
 
-    fn roots(&self) -> Result<RootCertStore, ConnectError> {
-        let mut roots = RootCertStore::empty();
-        let system = rustls_native_certs::load_native_certs();
-        for error in &system.errors {
-            tracing::debug!(target: "http", "a system trust root was passed over: {error}");
-        }
-        roots.add_parsable_certificates(system.certs);
-        if let Some(authorities) = &self.authorities {
-            for certificate in certificates(authorities)? {
-                roots.add(certificate).map_err(ConnectError::Tls)?;
-            }
-        }
-        Ok(roots)
+    fn verifier(&self, provider: Arc<CryptoProvider>) -> Result<Verifier, ConnectError> {
+        let named = self.authorities.as_deref().map(certificates).transpose()?.unwrap_or_default();
+        let roots = Arc::new(roots(&named)?);
+        let trusted = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider)).build();
+        // Without any trust roots there is none: only certificates that are named are trusted.
+        Ok(Verifier::new(trusted.ok(), named, provider))
     }
+}
+
+/// The system's trust roots, and those that the user named.
+fn roots(named: &[CertificateDer<'static>]) -> Result<RootCertStore, ConnectError> {
+    let mut roots = RootCertStore::empty();
+    let system = rustls_native_certs::load_native_certs();
+    for error in &system.errors {
+        tracing::debug!(target: "http", "a system trust root was passed over: {error}");
+    }
+    roots.add_parsable_certificates(system.certs);
+    for certificate in named {
+        roots.add(certificate.clone()).map_err(ConnectError::Tls)?;
+    }
+    Ok(roots)
 }
 
 fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, ConnectError> {
