@@ -31,8 +31,10 @@ mod units;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::target::text_without_secrets;
 
 /// Exit code for a command line that cannot be understood.
 const USAGE: u8 = 2;
@@ -80,7 +82,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     ask::call::take_json(&mut argv);
     let cli = match command(&argv).try_get_matches_from(&argv).and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
-        Err(error) => return explain(&error),
+        Err(error) => return explain(without_secrets(error)),
     };
     let outcome = match cli.command {
         Command::Connect(args) => connect::run(*args),
@@ -122,7 +124,7 @@ fn command(argv: &[OsString]) -> clap::Command {
 }
 
 /// Help goes to stdout as it is; a mistake is told in one line on stderr.
-fn explain(error: &clap::Error) -> ExitCode {
+fn explain(error: clap::Error) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         let _ = error.print();
         return ExitCode::SUCCESS;
@@ -137,6 +139,22 @@ fn explain(error: &clap::Error) -> ExitCode {
     let said = said.strip_prefix("error: ").unwrap_or(&said);
     say(&format!("mcpwire: {said} (try 'mcpwire --help')"));
     ExitCode::from(USAGE)
+}
+
+/// A mistake without the secrets that may be in what was typed: a URL with a password, a variable with its value.
+fn without_secrets(mut error: clap::Error) -> clap::Error {
+    let names_value = |arg: &str| arg.contains("NAME=VALUE");
+    let is_pair = matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(arg)) if names_value(arg));
+    for kind in [ContextKind::InvalidValue, ContextKind::InvalidSubcommand, ContextKind::InvalidArg] {
+        if let Some(ContextValue::String(typed)) = error.get(kind) {
+            let shown = match kind {
+                ContextKind::InvalidValue if is_pair => "…".to_owned(),
+                _ => text_without_secrets(typed),
+            };
+            error.insert(kind, ContextValue::String(shown));
+        }
+    }
+    error
 }
 
 /// A line for the person at the terminal.

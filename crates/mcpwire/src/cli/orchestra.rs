@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use clap::Args as ClapArgs;
 
+use crate::target::text_without_secrets;
 use crate::transport::quic::certs::Certs;
 use crate::transport::quic::{Address, ORCHESTRATOR_PORT};
 
@@ -91,7 +92,7 @@ impl OrchestraArgs {
 /// HOST, HOST:PORT, or an IP address of either kind.
 pub(super) fn host_and_port(text: &str) -> Result<Address, String> {
     let text = text.trim_end_matches('/');
-    let expected = || format!("expected HOST:PORT, came {text:?}");
+    let expected = || format!("expected HOST:PORT, got {:?}", text_without_secrets(text));
     let (host, port) = match text.rsplit_once(':') {
         // An IPv6 address without its port is not in brackets, or ends with one.
         Some((host, _)) if host.contains(':') && !host.starts_with('[') => (text, None),

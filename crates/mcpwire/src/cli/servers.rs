@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use super::ask::terminal::Terminal;
 use super::configured::{ConfigArgs, environment};
 use crate::config::{self, Environment, Found, Ignored, Scope, Server, Source, Transport, Why};
-use crate::target::without_secrets;
 
 /// Show which servers are configured, where, and why others are left alone
 ///
@@ -76,7 +75,7 @@ fn table(found: &Found, environment: &Environment) -> String {
 fn reached(server: &Server) -> String {
     match &server.transport {
         Transport::Stdio(program) => program.outline.clone(),
-        Transport::Http(remote) | Transport::Sse(remote) => without_secrets(&remote.url),
+        Transport::Http(remote) | Transport::Sse(remote) => remote.outline.clone(),
     }
 }
 
@@ -111,7 +110,7 @@ fn server_json(server: &Server) -> Value {
             told["cwd"] = json!(program.cwd.to_string_lossy());
         }
         Transport::Http(remote) | Transport::Sse(remote) => {
-            told["url"] = json!(without_secrets(&remote.url));
+            told["url"] = json!(remote.outline);
             told["headers"] = json!(names(&remote.headers));
         }
     }

@@ -17,6 +17,7 @@ use super::ask::terminal::Terminal;
 use super::http::HttpArgs;
 use super::log::{self, LogArgs};
 use super::units::duration;
+use crate::target::without_secrets;
 use crate::transport::http::client::{Options, Probe};
 
 const HEADINGS: [&str; 9] = ["NAME", "STATE", "SINCE", "RESTARTS", "TOOLS", "CALLS", "FAILED", "P50/P99", "LAST ERROR"];
@@ -57,7 +58,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let told = runtime.block_on(ask(options, args.patience));
     // A name lookup that hangs does not hold up the end.
     runtime.shutdown_background();
-    let told = told.with_context(|| args.url.to_string())?;
+    let told = told.with_context(|| without_secrets(&args.url))?;
     print(&match args.json {
         true => format!("{told:#}\n"),
         false => table(&told),

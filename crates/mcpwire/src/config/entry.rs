@@ -19,6 +19,9 @@ const LONGEST: f64 = 366.0 * 24.0 * 3600.0 * 1000.0;
 /// Who has so many variables that are not set has other worries.
 const ENOUGH_NOTES: usize = 32;
 
+/// Where a server's URL may be.
+const URLS: [&str; 3] = ["url", "httpUrl", "serverUrl"];
+
 pub(super) enum Outcome {
     Server(Box<Server>),
     Disabled,
@@ -154,7 +157,7 @@ impl<'a> Reader<'a> {
 
     fn transport(&mut self) -> Option<Transport> {
         let command = self.text(&["command"]);
-        let url = self.text(&["url", "httpUrl", "serverUrl"]);
+        let url = self.text(&URLS);
         if self.get(&["envFile"]).is_some() {
             self.notes.push("\"envFile\" is not read".to_owned());
         }
@@ -223,12 +226,18 @@ impl<'a> Reader<'a> {
         for (name, value) in &headers {
             let sound = HeaderName::try_from(name.as_str()).is_ok();
             let text = if let Value::Text(text) = value { text.reveal() } else { "" };
-            if !sound || HeaderValue::from_str(text).is_err() {
+            // A name that cannot be one may be a whole header, with its value.
+            if !sound {
+                self.faults.push("\"headers\" has a name that no header can have".to_owned());
+            } else if HeaderValue::from_str(text).is_err() {
                 self.faults.push(format!("header {name:?} cannot be sent"));
             }
         }
         match Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host()) {
-            Some(url) => Some(Remote { url, headers }),
+            Some(url) => {
+                let written = self.get(&URLS).and_then(|(_, url)| url.as_str()).unwrap_or_default();
+                Some(Remote { url, outline: outline::url(written), headers })
+            }
             None => {
                 self.faults.push("\"url\" must be an http or https URL".to_owned());
                 None

@@ -38,6 +38,24 @@ pub(super) fn expand(text: &str, environment: &Environment) -> Expanded {
     out
 }
 
+/// A text with the names of its variables: whatever stands for their values in the file is left out.
+pub(super) fn names_only(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find("${") {
+        let (before, from) = rest.split_at(start + 2);
+        out.push_str(before);
+        rest = from;
+        if let Some(reference) = Reference::parse(from) {
+            out.push_str(reference.name);
+            out.push('}');
+            rest = &from[reference.length..];
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
 /// What stands behind `${`.
 struct Reference<'a> {
     name: &'a str,
@@ -122,6 +140,17 @@ mod tests {
         check("${TOKEN", "${TOKEN", &[]);
         check("$TOKEN {TOKEN} ${} ${1X:-a} $${TOKEN}", "$TOKEN {TOKEN} ${} ${1X:-a} $t0p", &[]);
         check("${ ${TOKEN}", "${ t0p", &[]);
+    }
+
+    #[test]
+    fn only_names_are_shown_of_variables() {
+        for (text, shown) in [
+            ("https://${HOST:-a.example}/${TOKEN}/mcp", "https://${HOST}/${TOKEN}/mcp"),
+            ("${A${B}}", "${A${B}}"),
+            ("plain ${", "plain ${"),
+        ] {
+            assert_eq!(names_only(text), shown);
+        }
     }
 
     #[test]

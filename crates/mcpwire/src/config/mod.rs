@@ -30,7 +30,6 @@ pub use self::watch::Watch;
 use self::entry::Outcome;
 use self::file::{Entry, Fault};
 use self::place::Place;
-use crate::target::without_secrets;
 
 /// A server as it is configured, expanded and checked.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,13 +93,15 @@ pub struct Program {
 #[derive(Clone, PartialEq)]
 pub struct Remote {
     pub url: Url,
+    /// The URL as it is written, with the names of variables and not their values, and without what may be secret in it.
+    pub outline: String,
     pub headers: Vec<(String, Value)>,
 }
 
 /// The URL without what may be secret in it.
 impl fmt::Debug for Remote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Remote").field("url", &without_secrets(&self.url)).field("headers", &self.headers).finish()
+        f.debug_struct("Remote").field("url", &self.outline).field("headers", &self.headers).finish()
     }
 }
 

@@ -1,6 +1,9 @@
-//! What can be shown of a command line although there may be secrets in it.
+//! What can be shown of a command line or a URL although there may be secrets in it.
 
 use std::path::Path;
+
+use super::expand::names_only;
+use crate::target::text_without_secrets;
 
 /// Programs whose first argument is what they are to run.
 const RUNNERS: [&str; 9] = ["npx", "bunx", "uvx", "pipx", "node", "bun", "deno", "python", "python3"];
@@ -31,6 +34,11 @@ pub(super) fn command(command: &str, args: &[String]) -> String {
     shown
 }
 
+/// The URL as it is written: variables by their names, and neither passwords nor queries.
+pub(super) fn url(written: &str) -> String {
+    text_without_secrets(&names_only(written))
+}
+
 fn is_word(text: &str) -> bool {
     text.len() <= 32 && text.bytes().all(|b| b.is_ascii_lowercase() || b == b'-')
 }
@@ -53,6 +61,12 @@ mod tests {
         );
         check(&["/usr/bin/python3", "server.py", "--port", "80"], "/usr/bin/python3 server.py --port …");
         check(&["my-server"], "my-server");
+    }
+
+    #[test]
+    fn a_url_is_shown_with_the_names_of_its_variables() {
+        assert_eq!(url("https://u:${PW}@h.example/${TOKEN:-x?y}/mcp?k=s3cret"), "https://h.example/${TOKEN}/mcp?...");
+        assert_eq!(url("${URL:-https://u:pw@h/?k=v}"), "${URL}");
     }
 
     #[test]

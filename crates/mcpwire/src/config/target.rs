@@ -67,6 +67,7 @@ impl Server {
             // Names differ in case only where one is meant to replace the other.
             headers.insert(name, value);
         }
-        Ok(client::Options { headers, ..client::Options::new(remote.url.clone()) })
+        let shown_as = Some(remote.outline.clone());
+        Ok(client::Options { headers, shown_as, ..client::Options::new(remote.url.clone()) })
     }
 }

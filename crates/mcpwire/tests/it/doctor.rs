@@ -186,6 +186,23 @@ async fn credentials_that_are_missing_are_told_with_all_hints() {
 }
 
 #[tokio::test]
+async fn metadata_on_another_host_are_not_fetched() {
+    let (mut server, mut elsewhere) = (Script::start().await, Script::start().await);
+    let url = server.url();
+    let challenge = format!(r#"Bearer resource_metadata="{}?key=s3cret""#, elsewhere.url());
+    let serving = tokio::spawn(async move {
+        loop {
+            server.next().await.answer(401, &[("www-authenticate", &challenge)], "").await;
+        }
+    });
+    let report = examined(&[&url]).await;
+    serving.abort();
+    let note = finding(&report, "metadata-elsewhere").expect("a note")["text"].as_str().unwrap();
+    assert!(note.contains(&elsewhere.address().to_string()), "{note}");
+    elsewhere.assert_idle();
+}
+
+#[tokio::test]
 async fn certificates_that_are_not_trusted_are_told() {
     let authority = Authority::new("doctor");
     let server = Script::start_tls(authority.acceptor("localhost", false)).await;
@@ -193,7 +210,11 @@ async fn certificates_that_are_not_trusted_are_told() {
     assert_problem(&examined(&[&url]).await, "certificate", "--ca");
     let server = Script::start_tls(authority.acceptor("another.name", false)).await;
     let url = format!("https://localhost:{}/mcp", server.address().port());
-    assert_problem(&examined(&[&url, "--ca", &authority.file("ca.pem")]).await, "certificate", "another name");
+    assert_problem(
+        &examined(&[&url, "--ca", &authority.file("ca.pem")]).await,
+        "certificate",
+        "it is for another.name, and not for localhost",
+    );
 }
 
 #[tokio::test]

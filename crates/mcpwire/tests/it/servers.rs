@@ -81,6 +81,10 @@ fn secrets_are_in_no_output() {
         "c": { "type": "${TOKEN}", "url": SECRET },
         "d": { "url": SECRET, "headers": { "X": format!("{SECRET}\n") } },
         "e": { "command": SECRET, "url": SECRET, "args": { "x": SECRET }, "env": [SECRET], "timeout": SECRET, "protocol": SECRET },
+        "path": { "url": "https://h/${TOKEN}/mcp" },
+        "default": { "url": format!("https://h/${{NONE:-{SECRET}}}/mcp#{SECRET}") },
+        "bad-url": { "url": format!("https://u:{SECRET}@h:port/") },
+        "bad-header": { "url": "https://h/", "headers": { format!("Authorization: Bearer {SECRET}"): "" } },
     } });
     machine.write("home/.config/mcpwire/mcp.json", &config.to_string());
     machine
@@ -97,6 +101,8 @@ fn secrets_are_in_no_output() {
     assert_eq!(found["servers"][0]["command"], "srv --key … …");
     assert_eq!(found["servers"][1]["headers"], json!(["Authorization"]));
     assert_eq!(found["servers"][1]["url"], "https://h/mcp?...");
+    let path = found["servers"].as_array().unwrap().iter().find(|server| server["name"] == "path").unwrap();
+    assert_eq!(path["url"], "https://h/${TOKEN}/mcp");
 }
 
 #[test]

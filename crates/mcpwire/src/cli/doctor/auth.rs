@@ -40,7 +40,14 @@ pub(super) async fn examine(options: &Options, answer: &HeaderMap, patience: Dur
         ),
     }
     let named = challenge.as_deref().and_then(|challenge| parameter(challenge, "resource_metadata"));
-    for url in places(&options.url, named.as_deref()) {
+    let (places, elsewhere) = places(&options.url, named.as_deref());
+    if let Some(url) = elsewhere {
+        // It may name any address in our network, and would be told what is there.
+        let host = url.origin().ascii_serialization();
+        facts["metadataElsewhere"] = host.as_str().into();
+        report.note("metadata-elsewhere", format!("it says that its metadata are at {host}, which was not asked"));
+    }
+    for url in places {
         if let Some(metadata) = fetch(options, &url, patience).await {
             tell(&url, &metadata, report);
             facts["metadata"] = metadata;
@@ -74,8 +81,9 @@ fn tell(url: &Url, metadata: &Value, report: &mut Report) {
     report.note("metadata", text);
 }
 
-/// Where the metadata may be: where the server says, else where everybody looks.
-fn places(server: &Url, named: Option<&str>) -> Vec<Url> {
+/// Where the metadata may be: where the server says, else where everybody looks. What it says is followed on its own origin
+/// only; another place is given apart.
+fn places(server: &Url, named: Option<&str>) -> (Vec<Url>, Option<Url>) {
     let at = |path: &str| {
         let mut url = server.clone();
         url.set_path(path);
@@ -84,9 +92,13 @@ fn places(server: &Url, named: Option<&str>) -> Vec<Url> {
     };
     let path = server.path().trim_end_matches('/');
     let named = named.and_then(|named| server.join(named).ok()).filter(|url| matches!(url.scheme(), "http" | "https"));
+    let (named, elsewhere) = match named {
+        Some(url) if url.origin() == server.origin() => (Some(url), None),
+        other => (None, other),
+    };
     let mut places: Vec<Url> = named.into_iter().chain([at(&format!("{WELL_KNOWN}{path}")), at(WELL_KNOWN)]).collect();
     places.dedup();
-    places
+    (places, elsewhere)
 }
 
 async fn fetch(options: &Options, url: &Url, patience: Duration) -> Option<Value> {
@@ -125,9 +137,16 @@ mod tests {
     #[test]
     fn metadata_are_looked_for_where_the_server_says_and_where_everybody_looks() {
         let server: Url = "https://a.example/team/mcp?x=1".parse().unwrap();
-        let places: Vec<String> = places(&server, Some("/meta")).iter().map(Url::to_string).collect();
+        let (found, elsewhere) = places(&server, Some("/meta"));
+        assert_eq!(elsewhere, None);
+        let found: Vec<String> = found.iter().map(Url::to_string).collect();
         let expected =
             ["/meta", "/.well-known/oauth-protected-resource/team/mcp", "/.well-known/oauth-protected-resource"];
-        assert_eq!(places, expected.map(|path| format!("https://a.example{path}")));
+        assert_eq!(found, expected.map(|path| format!("https://a.example{path}")));
+        for other in ["http://169.254.169.254/meta", "https://a.example:444/meta", "http://a.example/meta"] {
+            let (found, elsewhere) = places(&server, Some(other));
+            assert_eq!(elsewhere.map(String::from).as_deref(), Some(other));
+            assert!(found.iter().all(|url| url.origin() == server.origin()), "{found:?}");
+        }
     }
 }

@@ -127,6 +127,31 @@ async fn a_bad_command_line_is_one_line_and_a_code() {
 }
 
 #[tokio::test]
+async fn a_bad_command_line_is_told_without_the_secrets_in_it() {
+    for args in [
+        &["connect", "http://user:s3cret@ho st/"][..],
+        &["connect", "http://user:s3cret@host:port/?key=s3cret"],
+        &["connect", "https://user:s3/s3cret@[::1"],
+        &["connect", "ftp://user:s3cret@host/?key=s3cret"],
+        &["connect", "quic://user:s3cret@host"],
+        &["tools", "http://user:s3cret@host:port/"],
+        &["expose", "http://user:s3cret@host:port/"],
+        &["status", "http://user:s3cret@host:port/"],
+        &["http://user:s3cret@host/"],
+        &["connect", "http://localhost:1/", "http://user:s3cret@host:port/"],
+        &["connect", "--env", "=s3cret", "--", "true"],
+        &["connect", "http://localhost:1/", "-H", "Bearer s3cret: x"],
+        &["connect", "http://localhost:1/", "-H", "Authorization Bearer s3cret"],
+        &["connect", "http://localhost:1/", "-H", "Authorization: Bearer s3cret\u{1}"],
+    ] {
+        let mut client = Mcpwire::start(args);
+        assert_ne!(client.wait().await.code(), Some(0), "{args:?}");
+        client.logged("mcpwire:").await;
+        assert!(!client.stderr().contains("s3cret"), "{args:?}: {}", client.stderr());
+    }
+}
+
+#[tokio::test]
 async fn what_cannot_start_says_why_and_exits_1() {
     for (args, says) in [
         (&["connect", "http://localhost:1/", "-H", "no colon"][..], "NAME: VALUE"),

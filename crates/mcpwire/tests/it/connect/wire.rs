@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::{connected, finish, initialize_params, open};
 use crate::support::process::Mcpwire;
+use crate::support::scratch::Scratch;
 use crate::support::script::Script;
 
 #[tokio::test]
@@ -18,11 +19,33 @@ async fn stdout_carries_json_only_and_debug_logs_every_message_with_its_session(
     let stamp = |line: &str| line.len() > 26 && line.starts_with("[20") && line[24..].starts_with("Z] [");
     assert!(log.lines().all(stamp), "{log}");
     for part in
-        ["[DEBUG] [wire] client -> server request tools/call id=1", "server -> client result id=1", "session=s1"]
+        ["[DEBUG] [wire] client -> server request tools/call id=1", "server -> client result id=1", "session=s…"]
     {
         assert!(log.contains(part), "no {part:?} in\n{log}");
     }
     assert!(!log.contains("hunter"), "payloads are not logged:\n{log}");
+}
+
+#[tokio::test]
+async fn the_log_holds_neither_whole_session_ids_nor_values_of_variables() {
+    let mut server = Script::start().await;
+    let scratch = Scratch::new();
+    let config = scratch.path().join("mcp.json");
+    let url = format!("http://{}/${{SECRET_PATH}}/mcp", server.address());
+    std::fs::write(&config, json!({"mcpServers": {"docs": {"url": url}}}).to_string()).unwrap();
+    let args = ["connect", "--config", config.to_str().unwrap(), "docs", "-v"];
+    let mut client = Mcpwire::start_with(&args, &[("SECRET_PATH", "s3cret")]);
+    client.request(0, "initialize", initialize_params("2025-11-25")).await;
+    let initialize = server.expect("initialize").await;
+    assert_eq!(initialize.target, "/s3cret/mcp");
+    initialize.answer(307, &[("location", "/s3cret/mcp/")], "").await;
+    server.expect("initialize").await.initialized("0123456789abcdef0123456789abcdef").await;
+    client.message().await;
+    client.notify("notifications/initialized").await;
+    server.rest_of_handshake().await;
+    let log = finish(client, server).await;
+    assert!(log.contains("session=01234567…") && !log.contains("0123456789abcdef"), "{log}");
+    assert!(!log.contains("s3cret"), "{log}");
 }
 
 #[tokio::test]
