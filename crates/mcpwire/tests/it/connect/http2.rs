@@ -23,6 +23,8 @@ const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 const ACK: u8 = 1;
 
+const MAX_CONCURRENT_STREAMS: u16 = 3;
+
 const NO_ERROR: u32 = 0;
 const INTERNAL_ERROR: u32 = 2;
 const REFUSED_STREAM: u32 = 7;
@@ -40,7 +42,7 @@ impl Server {
 
     fn client(&self) -> Mcpwire {
         let url = format!("https://localhost:{}/mcp", self.listener.local_addr().unwrap().port());
-        Mcpwire::start(&["connect", &url, "--ca", &self.authority.file("ca.pem"), "--protocol", "2025-11-25"])
+        Mcpwire::start(&["connect", &url, "--ca", &self.authority.file("ca.pem"), "--protocol", "2025-11-25", "-v"])
     }
 
     /// The next connection, after the preface.
@@ -215,6 +217,32 @@ async fn calls_that_a_closing_connection_leaves_behind_go_to_the_next_one() {
     executed.sort_unstable();
     assert_eq!(executed, (1..=20).collect::<Vec<_>>(), "each call is executed once");
     assert_eq!(results(&mut client, 20).await, executed);
+    let rest = tokio::spawn(second.serve());
+    client.finish().await;
+    rest.abort();
+}
+
+#[tokio::test]
+async fn calls_that_wait_for_a_free_stream_go_to_the_next_connection() {
+    let server = Server::start("waiting").await;
+    let (mut first, mut client) = server.connected().await;
+    first.write(SETTINGS, 0, 0, &[MAX_CONCURRENT_STREAMS.to_be_bytes().as_slice(), &1u32.to_be_bytes()].concat()).await;
+    client.call(1, "work", json!({})).await;
+    let (stream, call) = first.calls(1).await.remove(0);
+    for id in 2..=5 {
+        client.call(id, "work", json!({})).await;
+    }
+    client.logged("client -> server request tools/call id=5").await;
+    first.go_away(stream, NO_ERROR).await;
+    first.answer(stream, &call, &json!({})).await;
+    let mut second = server.accept().await;
+    let mut executed = vec![1];
+    for (stream, call) in second.calls(4).await {
+        executed.push(call["id"].as_i64().unwrap());
+        second.answer(stream, &call, &json!({})).await;
+    }
+    executed.sort_unstable();
+    assert_eq!(results(&mut client, 5).await, executed);
     let rest = tokio::spawn(second.serve());
     client.finish().await;
     rest.abort();

@@ -3,6 +3,7 @@
 use std::error::Error;
 
 use http::StatusCode;
+use hyper_util::client::legacy::connect::Connected;
 use mcpwire_proto::Failure;
 
 use super::status;
@@ -68,9 +69,14 @@ impl From<hyper_util::client::legacy::Error> for SendError {
 
 /// Whether a request that was handed to a connection is known not to have been processed: it was still waiting for its turn
 /// when the connection closed, or HTTP/2 says so (RFC 9113, 8.7).
-fn was_not_processed(error: &(dyn Error + 'static)) -> bool {
-    let never_sent = find::<hyper::Error>(error).is_some_and(hyper::Error::is_canceled);
-    never_sent || find::<h2::Error>(error).is_some_and(tells_not_processed)
+fn was_not_processed(error: &hyper_util::client::legacy::Error) -> bool {
+    let by_hyper = find::<hyper::Error>(error);
+    let never_sent = by_hyper.is_some_and(hyper::Error::is_canceled);
+    // hyper drops the request that waits for a free stream when the server goes away, and blames its user. The body of such a
+    // request has not left yet.
+    let is_http2 = error.connect_info().is_some_and(Connected::is_negotiated_h2);
+    let dropped = is_http2 && by_hyper.is_some_and(hyper::Error::is_user);
+    never_sent || dropped || find::<h2::Error>(error).is_some_and(tells_not_processed)
 }
 
 /// The server refused the stream, or closes the connection in good order and names an earlier stream as the last that it may
