@@ -119,7 +119,7 @@ fn faults_are_told_in_these_words() {
         (json!({ "url": "ftp://h" }), r#"Server "n": "url" must be an http or https URL"#.to_owned()),
         (
             json!({ "url": "http://h", "headers": { "a b": "c" } }),
-            r#"Server "n": header "a b" cannot be sent"#.to_owned(),
+            r#"Server "n": "headers" has a name that no header can have"#.to_owned(),
         ),
         (
             json!({ "url": "http://h", "headers": [] }),

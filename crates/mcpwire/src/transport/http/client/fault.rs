@@ -50,8 +50,13 @@ impl From<SendError> for Failure {
 
 impl From<hyper_util::client::legacy::Error> for SendError {
     fn from(error: hyper_util::client::legacy::Error) -> SendError {
-        // The outermost error says no more than that there is one.
-        let why = error.source().map_or_else(|| error.to_string(), chain);
+        let why = match find::<rustls::Error>(&error) {
+            Some(rustls::Error::AlertReceived(alert)) => {
+                format!("the server broke off TLS: {}", words(&format!("{alert:?}")))
+            }
+            // The outermost error says no more than that there is one.
+            _ => error.source().map_or_else(|| error.to_string(), chain),
+        };
         if let Some(reason) = find::<Distrust>(&error) {
             return SendError::Distrusted(reason.clone());
         }
@@ -87,6 +92,18 @@ fn tells_not_processed(error: &h2::Error) -> bool {
     error.is_remote() && (refused || going_away)
 }
 
+/// The words of a name such as `CertificateRequired`.
+fn words(name: &str) -> String {
+    let mut words = String::with_capacity(name.len() + 4);
+    for (at, c) in name.char_indices() {
+        if c.is_ascii_uppercase() && at > 0 && !name[..at].ends_with(|before: char| before.is_ascii_uppercase()) {
+            words.push(' ');
+        }
+        words.push(c.to_ascii_lowercase());
+    }
+    words
+}
+
 /// Looks for an error among the causes of another, also where `io::Error` or rustls hide it.
 fn find<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
     let mut next = Some(error);
@@ -119,4 +136,21 @@ pub(super) fn chain(error: &dyn Error) -> String {
         next = cause.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alerts_are_told_in_words() {
+        assert_eq!(words("CertificateRequired"), "certificate required");
+        assert_eq!(words("UnknownCA"), "unknown ca");
+    }
+
+    #[test]
+    fn only_what_was_not_processed_counts_as_that() {
+        let own = h2::Error::from(h2::Reason::REFUSED_STREAM);
+        assert!(!tells_not_processed(&own), "it is not the server that says so");
+    }
 }

@@ -128,6 +128,8 @@ pub enum Transport {
 pub enum ConnectError {
     #[error("TLS settings: {0}")]
     Tls(rustls::Error),
+    #[error("the private key does not belong to the client's certificate")]
+    KeyMismatch,
     #[error("expected {0} in PEM form: {1}")]
     Pem(&'static str, String),
     #[error("expected an http or https URL with a host, got {0}")]

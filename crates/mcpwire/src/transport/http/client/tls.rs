@@ -48,7 +48,10 @@ impl Tls {
         let Some((chain, key)) = &self.identity else { return Ok(config.with_no_client_auth()) };
         let chain = certificates(chain)?;
         let key = PrivateKeyDer::from_pem_slice(key).map_err(|e| ConnectError::Pem("a private key", e.to_string()))?;
-        config.with_client_auth_cert(chain, key).map_err(ConnectError::Tls)
+        config.with_client_auth_cert(chain, key).map_err(|error| match error {
+            rustls::Error::InconsistentKeys(_) => ConnectError::KeyMismatch,
+            error => ConnectError::Tls(error),
+        })
     }
 
     fn verifier(&self, provider: Arc<CryptoProvider>) -> Result<Verifier, ConnectError> {
@@ -69,7 +72,8 @@ fn roots(named: &[CertificateDer<'static>]) -> Result<RootCertStore, ConnectErro
     }
     roots.add_parsable_certificates(system.certs);
     for certificate in named {
-        roots.add(certificate.clone()).map_err(ConnectError::Tls)?;
+        let unreadable = |_| ConnectError::Pem("certificates", "one of them cannot be read".into());
+        roots.add(certificate.clone()).map_err(unreadable)?;
     }
     Ok(roots)
 }
