@@ -92,14 +92,15 @@ impl Hub {
         let unusable = matches!(packet.cause.as_deref(), Some(Cause::Unusable));
         let failed = packet.is_unanswered() || unseen && unusable;
         self.note_outcome(call.server, failed, now);
-        let answer = packet.message.with_id(&call.id);
+        let offered = self.merged.apps().result(call.server, &packet.message).filter(|_| went_well);
+        let answer = offered.as_ref().unwrap_or(&packet.message).with_id(&call.id);
         let answer = match self.upstream(call.server).filter(|_| failed) {
             Some(upstream) => naming(&answer, &upstream.spec.name),
             None => answer,
         };
         let answer = Packet::from(answer).because(packet.cause.clone());
         if went_well {
-            self.note_links(&call, &packet.message);
+            self.note_links(&call, &answer.message);
         } else if let Some(turn) = call.turn.take() {
             return self.ask_the_next(call, turn, answer, now);
         }
@@ -182,7 +183,8 @@ impl Hub {
             }
             method::RESOURCES_UPDATED => {
                 if let Some(identity) = self.listening_for(server, &message) {
-                    self.publish(&message, Some((server, &identity)));
+                    let offered = self.merged.apps().updated(server, &message);
+                    self.publish(offered.as_ref().unwrap_or(&message), Some((server, &identity)));
                 }
             }
             method::CANCELLED => self.listen_cancelled(server, &message, now),

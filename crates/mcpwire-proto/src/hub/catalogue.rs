@@ -44,7 +44,7 @@ impl Part {
     }
 
     /// The member by which an item is asked for.
-    fn key(self) -> &'static str {
+    pub(super) fn key(self) -> &'static str {
         match self {
             Part::Tools | Part::Prompts => "name",
             Part::Resources => "uri",

@@ -72,6 +72,9 @@ impl Hub {
         let Some(uri) = found.and_then(text) else {
             return Route::Refused(Fault::Params("expected uri to be a string".into()));
         };
+        if let Some((server, own)) = self.merged.apps().own(&uri) {
+            return Route::To(server, found.map(|raw| (raw, own.to_owned())));
+        }
         let link = self.links.server(client, Part::Resources, &uri).filter(|server| self.is_here(*server));
         let listed = self.merged.resource(&uri);
         match (link, listed) {

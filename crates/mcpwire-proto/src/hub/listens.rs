@@ -122,6 +122,8 @@ impl Hub {
     /// Opens a listen; an earlier one stays until this one is acknowledged, so that nothing is missed.
     fn open_listen(&mut self, server: Server, identity: &Arc<str>, uris: BTreeSet<String>) {
         let id = self.fresh_id();
+        let own = |uri: &String| self.merged.apps().own(uri).map_or_else(|| uri.clone(), |(_, own)| own.to_owned());
+        let resource_subscriptions = uris.iter().map(own).collect();
         let Some(upstream) = self.upstream(server) else { return };
         // The catalogue is the one we asked for ourselves, so nobody else's lists count.
         let own = upstream.identity.as_ref() == Some(identity);
@@ -129,7 +131,7 @@ impl Hub {
             tools_list_changed: own,
             prompts_list_changed: own,
             resources_list_changed: own,
-            resource_subscriptions: uris.iter().cloned().collect(),
+            resource_subscriptions,
         };
         let params = format!(r#"{{"_meta":{identity},"notifications":{}}}"#, wanted.to_json());
         let listening = upstream.listening.entry(Arc::clone(identity)).or_default();
@@ -150,13 +152,17 @@ impl Hub {
     /// The server says what it will tell of.
     pub(super) fn listen_acknowledged(&mut self, server: Server, message: &Message, now: Instant) {
         let Some(id) = meta::subscription_id(message) else { return };
-        let Some(upstream) = self.upstream(server) else { return };
-        let next = upstream.listening.values_mut().find(|listening| listening.next.as_ref() == Some(&id));
-        let Some(listening) = next else { return };
         let params = message.members().unwrap_or_default();
         let honoured = params.object("notifications").unwrap_or_default();
         let uris = honoured.get("resourceSubscriptions").and_then(|uris| serde_json::from_str(uris).ok());
-        listening.honoured = uris.unwrap_or_default();
+        let uris: Vec<String> = uris.unwrap_or_default();
+        let apps = self.merged.apps();
+        let offered = |uri: String| apps.offered(server, &uri).map(str::to_owned).unwrap_or(uri);
+        let honoured = uris.into_iter().map(offered).collect();
+        let Some(upstream) = self.upstream(server) else { return };
+        let next = upstream.listening.values_mut().find(|listening| listening.next.as_ref() == Some(&id));
+        let Some(listening) = next else { return };
+        listening.honoured = honoured;
         listening.next = None;
         let before = listening.current.replace(id);
         before.iter().for_each(|before| self.end_listen(server, before));

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::Server;
+use super::apps::Apps;
 use super::catalogue::{Item, Part, array, renamed};
 use super::extensions::Extensions;
 use super::names::{Prefix, assign};
@@ -46,6 +47,7 @@ pub(super) struct Merged {
     lists: [Message; 4],
     discovered: Message,
     extensions: Extensions,
+    apps: Apps,
     tools: Names,
     prompts: Names,
     resources: HashMap<String, Server>,
@@ -63,10 +65,11 @@ impl Merged {
         };
         let extensions = Extensions::new(upstreams);
         let mut collisions = BTreeSet::new();
-        let (tools, tool_texts) = named(prefix, upstreams, Part::Tools, &mut collisions);
-        let (prompts, prompt_texts) = named(prefix, upstreams, Part::Prompts, &mut collisions);
-        let (resources, resource_texts) = addressed(upstreams, Part::Resources, &mut collisions);
-        let (templates, template_texts) = addressed(upstreams, Part::Templates, &mut collisions);
+        let apps = Apps::new(upstreams);
+        let (tools, tool_texts) = named(prefix, upstreams, &apps, Part::Tools, &mut collisions);
+        let (prompts, prompt_texts) = named(prefix, upstreams, &apps, Part::Prompts, &mut collisions);
+        let (resources, resource_texts) = addressed(upstreams, &apps, Part::Resources, &mut collisions);
+        let (templates, template_texts) = addressed(upstreams, &apps, Part::Templates, &mut collisions);
         let list = |part: Part, texts: &[String]| {
             let items = array(texts.iter().map(String::as_str));
             complete(&format!(r#""{}":{items}"#, part.member()), info)
@@ -80,6 +83,7 @@ impl Merged {
             ],
             discovered: discovered(upstreams, &extensions, info),
             extensions,
+            apps,
             tools,
             prompts,
             resources: resources.into_iter().collect(),
@@ -119,6 +123,10 @@ impl Merged {
         self.extensions.owner(method)
     }
 
+    pub(super) fn apps(&self) -> &Apps {
+        &self.apps
+    }
+
     /// Who has listed this resource.
     pub(super) fn resource(&self, uri: &str) -> Option<Server> {
         self.resources.get(uri).copied()
@@ -143,13 +151,18 @@ impl Merged {
 fn named(
     prefix: Prefix,
     upstreams: &[Upstream],
+    apps: &Apps,
     part: Part,
     collisions: &mut BTreeSet<String>,
 ) -> (Names, Vec<String>) {
     let items: Vec<(&Upstream, &Item)> = offered(upstreams, part).collect();
     let pairs: Vec<(&str, &str)> = items.iter().map(|(upstream, item)| (&*upstream.spec.name, &*item.key)).collect();
     let names = assign(prefix, &pairs, collisions);
-    let texts = items.iter().zip(&names).map(|((_, item), name)| renamed(item, name)).collect();
+    let text = |((upstream, item), name): (&(&Upstream, &Item), &String)| match apps.item(upstream.server, part, item) {
+        Some(item) => renamed(&item, name),
+        None => renamed(item, name),
+    };
+    let texts = items.iter().zip(&names).map(text).collect();
     let mut known = Names::default();
     for ((upstream, item), name) in items.iter().zip(names) {
         let owner = Owner { server: upstream.server, name: item.key.clone() };
@@ -163,28 +176,30 @@ fn named(
 /// Items that keep their addresses: the first to have one keeps it.
 fn addressed(
     upstreams: &[Upstream],
+    apps: &Apps,
     part: Part,
     collisions: &mut BTreeSet<String>,
 ) -> (Vec<(String, Server)>, Vec<String>) {
-    let mut owners: HashMap<&str, &str> = HashMap::new();
+    let mut owners: HashMap<String, &str> = HashMap::new();
     let (mut addresses, mut texts) = (Vec::new(), Vec::new());
     for (upstream, item) in offered(upstreams, part) {
         let name = upstream.spec.name.as_str();
+        let item = apps.item(upstream.server, part, item).unwrap_or_else(|| item.clone());
         match owners.get(item.key.as_str()) {
             Some(first) => {
                 collisions.insert(format!("{} of {name} is left out: {first} has it already", item.key));
             }
             None => {
-                owners.insert(&item.key, name);
-                addresses.push((item.key.clone(), upstream.server));
-                texts.push(item.text.clone());
+                owners.insert(item.key.clone(), name);
+                addresses.push((item.key, upstream.server));
+                texts.push(item.text);
             }
         }
     }
     (addresses, texts)
 }
 
-fn offered(upstreams: &[Upstream], part: Part) -> impl Iterator<Item = (&Upstream, &Item)> {
+pub(super) fn offered(upstreams: &[Upstream], part: Part) -> impl Iterator<Item = (&Upstream, &Item)> {
     upstreams.iter().flat_map(move |upstream| {
         let items = upstream.catalogue.iter().flat_map(move |catalogue| catalogue.part(part));
         items

@@ -16,6 +16,7 @@
 
 mod announce;
 mod answers;
+mod apps;
 mod breaker;
 mod catalogue;
 mod extensions;

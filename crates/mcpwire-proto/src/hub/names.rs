@@ -93,7 +93,7 @@ pub(super) fn assign(prefix: Prefix, items: &[(&str, &str)], collisions: &mut BT
 }
 
 /// A server's name with the characters that a tool's name may have (2025-11-25, Tools).
-fn plain(server: &str) -> String {
+pub(super) fn plain(server: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     let name: String = server.chars().map(|c| if fits(c) { c } else { '_' }).collect();
     if name.is_empty() { "server".to_owned() } else { name }

@@ -1,6 +1,7 @@
 //! The hub in virtual time, with clients and servers played by the tests.
 
 mod apply;
+mod apps;
 mod extensions;
 mod failures;
 mod gate;
