@@ -354,6 +354,9 @@ impl Hub {
         for Waiting { client, request, asked } in std::mem::take(&mut self.waiting) {
             self.serve(client, &request, asked, now);
         }
+        if self.waiting.is_empty() {
+            self.refreshes.clear();
+        }
     }
 
     /// Merges the catalogues anew and tells who listens of what a server says is new, and, if wanted, of what differs.

@@ -52,6 +52,7 @@ fn a_list_without_a_time_to_live_or_that_is_private_is_asked_for_each_time() {
             rig.answers(server, &call, &json!({}));
             rig.got(client);
         }
+        assert!(rig.hub.refreshes.is_empty(), "nothing is kept of lists that are answered");
     }
 }
 
