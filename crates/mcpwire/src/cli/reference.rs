@@ -59,6 +59,9 @@ pub(super) struct Args {
     /// Take what clients were given to carry by other servers with the same secret
     #[arg(long, value_name = "TEXT", hide = true)]
     state_secret: Option<String>,
+    /// Append the name of every counter that the tool `count` raises to this file
+    #[arg(long, value_name = "FILE", hide = true)]
+    ledger: Option<PathBuf>,
     #[command(flatten)]
     log: LogArgs,
 }
@@ -88,8 +91,14 @@ pub(super) fn run(args: Args) -> Result<ExitCode> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
     runtime.block_on(async {
         let stop = shutdown::requested().context("cannot watch for signals")?;
-        let (starts, state_secret) = (args.starts, args.state_secret.clone());
-        let shared = Shared::new(Settings { starts, state_secret, eras: args.era.into(), ..Settings::default() });
+        let settings = Settings {
+            starts: args.starts,
+            state_secret: args.state_secret.clone(),
+            eras: args.era.into(),
+            ledger: args.ledger.clone(),
+            ..Settings::default()
+        };
+        let shared = Shared::new(settings);
         match (&args.unix, args.quic.zip(args.certs_dir.as_deref())) {
             (Some(path), _) => on_unix(path, args.max_message.0, shared, stop).await?,
             (None, Some((address, certs))) => on_quic(address, certs, args.max_message.0, shared, stop).await?,

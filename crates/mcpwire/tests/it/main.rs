@@ -15,6 +15,7 @@ mod hub;
 mod install;
 mod policy;
 mod quic;
+mod random;
 mod reference;
 mod servers;
 mod sharp;

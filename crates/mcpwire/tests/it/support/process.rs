@@ -114,6 +114,11 @@ impl Mcpwire {
         self.child.id().expect("still running")
     }
 
+    /// Its stdout, for whoever reads it beside the writing.
+    pub fn take_stdout(&mut self) -> Lines<BufReader<ChildStdout>> {
+        self.stdout.take().expect("stdout is open")
+    }
+
     pub fn close_stdin(&mut self) {
         self.stdin = None;
     }
