@@ -4,6 +4,7 @@ interop=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 peers=$interop/.peers
 node=$peers/node_modules/.bin/node
 logs=$peers/logs
+mkdir -p "$logs"
 servers=()
 
 # start_server NAME COMMAND ARG…: waits until the server has printed its URL, and leaves that in $url.
@@ -15,7 +16,6 @@ start_server() {
 launch() {
   local name=$1
   shift
-  mkdir -p "$logs"
   # What an earlier run said is not to be taken for this one's.
   : >"$logs/$name.out"
   : >"$logs/$name.err"
