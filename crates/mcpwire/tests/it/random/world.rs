@@ -56,7 +56,9 @@ impl World {
         let args = match plan.way {
             Way::Child => None,
             Way::Http | Way::Hub => Some([vec!["reference".to_owned()], server].concat()),
-            Way::Exposed => Some([texts(&["expose", "--print-url", "--", MCPWIRE, "reference", "--stdio"]), server].concat()),
+            Way::Exposed => {
+                Some([texts(&["expose", "--print-url", "--", MCPWIRE, "reference", "--stdio"]), server].concat())
+            }
             Way::Shared => {
                 let expose = ["expose", "--print-url", "--share", "--", MCPWIRE, "reference", "--stdio"];
                 Some([texts(&expose), server].concat())
@@ -107,7 +109,8 @@ impl World {
             return true;
         }
         let front = self.listener.as_ref().and_then(|listener| listener.process.as_ref()).map(Mcpwire::id);
-        let parents = if self.way == Way::Child || self.way == Way::Hub { clients.to_vec() } else { Vec::from_iter(front) };
+        let parents =
+            if self.way == Way::Child || self.way == Way::Hub { clients.to_vec() } else { Vec::from_iter(front) };
         let children: Vec<u32> = parents.into_iter().flat_map(proc::children).collect();
         children.iter().for_each(|child| kill(*child));
         !children.is_empty()
