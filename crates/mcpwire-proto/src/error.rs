@@ -13,6 +13,8 @@ pub mod code {
     pub const INTERNAL_ERROR: i32 = -32603;
     /// Session era only; a missing resource is [`INVALID_PARAMS`] since.
     pub const RESOURCE_NOT_FOUND: i32 = -32002;
+    /// The Language Server Protocol's code for it; the Python SDK answers cancelled HTTP requests with it, too.
+    pub const REQUEST_CANCELLED: i32 = -32800;
     /// 2025-11-25 only.
     pub const URL_ELICITATION_REQUIRED: i32 = -32042;
     pub const HEADER_MISMATCH: i32 = -32020;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 
-use crate::meta::{Declared, key};
+use crate::meta::{Declared, Level, key};
+use crate::method::LOG_LEVELS;
 use crate::object::quoted;
 use crate::{Message, Object};
 
@@ -18,11 +19,36 @@ pub(crate) struct Identity {
     capabilities: Box<RawValue>,
 }
 
-/// One who signs a request, and the least severe log message it wants to hear of.
+/// The session-era client that a request is from.
 #[derive(Debug, Clone)]
 pub(crate) struct Sender {
     pub identity: Arc<Identity>,
-    pub log_level: Option<&'static str>,
+    pub logs: Logs,
+    /// The request carries the input that the server required (`inputResponses`, `requestState`).
+    pub is_retry: bool,
+}
+
+/// Which log messages a session-era client gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Logs {
+    /// None: the server does not declare `logging`.
+    Off,
+    /// The client never set a level, so the server decides (2025-11-25, Logging, Setting Log Level).
+    Default,
+    /// Messages of this level, and more severe ones.
+    From(&'static str),
+}
+
+impl Logs {
+    /// The level that a stateless request names. A stateless server logs nothing unless a request names one; a
+    /// session-era server on an official SDK sends every message until a level is set. So `debug` is the default.
+    pub(crate) fn level(self) -> Option<&'static str> {
+        match self {
+            Logs::Off => None,
+            Logs::Default => Some(LOG_LEVELS[0]),
+            Logs::From(level) => Some(level),
+        }
+    }
 }
 
 impl Identity {
@@ -60,7 +86,7 @@ impl Sender {
             version: Some(Cow::Borrowed(self.identity.version)),
             client_info: self.identity.info.as_deref(),
             capabilities: Some(&self.identity.capabilities),
-            log_level: self.log_level.map(Cow::Borrowed),
+            log_level: self.logs.level().map(Level::Known),
         }
     }
 }

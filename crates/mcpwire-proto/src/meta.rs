@@ -5,9 +5,10 @@ use std::sync::LazyLock;
 
 use memchr::memchr;
 use memchr::memmem::Finder;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
+use crate::method::LOG_LEVELS;
 use crate::{Id, Message, method};
 
 /// The names that 2026-07-28 reserves in `_meta`.
@@ -34,7 +35,34 @@ pub struct Declared<'a> {
     #[serde(borrow, default, rename = "io.modelcontextprotocol/clientCapabilities")]
     pub capabilities: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "io.modelcontextprotocol/logLevel")]
-    pub log_level: Option<Cow<'a, str>>,
+    pub log_level: Option<Level<'a>>,
+}
+
+/// The least severe log message that a request asks for.
+#[derive(Debug, Clone, Copy)]
+pub enum Level<'a> {
+    Known(&'static str),
+    /// No level of the protocol, perhaps not even a string. It must not hide what else the request declares.
+    Unknown(&'a str),
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Level<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Level<'a>, D::Error> {
+        let value = <&RawValue>::deserialize(deserializer)?.get();
+        let name: Option<String> = serde_json::from_str(value).ok();
+        let known = LOG_LEVELS.into_iter().find(|known| name.as_deref() == Some(known));
+        Ok(known.map_or(Level::Unknown(value), Level::Known))
+    }
+}
+
+impl Level<'_> {
+    /// The place among [`LOG_LEVELS`].
+    pub(crate) fn rank(self) -> Option<usize> {
+        match self {
+            Level::Known(name) => LOG_LEVELS.iter().position(|known| *known == name),
+            Level::Unknown(_) => None,
+        }
+    }
 }
 
 /// Reads what a request says of its sender; `None` if it says no version, and so is no request of the stateless era.

@@ -16,6 +16,8 @@
 
 mod old_client;
 mod old_server;
+#[cfg(test)]
+mod tests;
 mod translate;
 
 pub(crate) use old_client::{OldClient, Out};

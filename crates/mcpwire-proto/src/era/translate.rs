@@ -26,8 +26,7 @@ pub(super) fn identity(initialize: &Message, version: &'static str) -> Identity 
 /// ours for its progress if it wants to hear of that.
 pub(super) fn unsigned(request: &Message, progress_token: Option<&Id>) -> Message {
     let Some(mut params) = request.members() else { return request.clone() };
-    params.remove("inputResponses");
-    params.remove("requestState");
+    remove_input(&mut params);
     if let Some(mut meta) = params.object("_meta") {
         for name in [key::PROTOCOL_VERSION, key::CLIENT_INFO, key::CLIENT_CAPABILITIES, key::LOG_LEVEL] {
             meta.remove(name);
@@ -44,6 +43,32 @@ pub(super) fn unsigned(request: &Message, progress_token: Option<&Id>) -> Messag
     request.with_members(&params)
 }
 
+/// A retry without the input it carries, as the request it repeats.
+pub(super) fn without_input(request: &Message) -> Message {
+    let Some(mut params) = request.members() else { return request.clone() };
+    remove_input(&mut params);
+    request.with_members(&params)
+}
+
+fn remove_input(params: &mut Object<'_>) {
+    params.remove("inputResponses");
+    params.remove("requestState");
+}
+
+/// Removes keys from `_meta`, and `_meta` itself if that leaves it empty. An object without these keys keeps its bytes.
+fn remove_from_meta(members: &mut Object<'_>, keys: &[&str]) {
+    let Some(mut meta) = members.object("_meta") else { return };
+    if keys.iter().all(|key| meta.get(key).is_none()) {
+        return;
+    }
+    keys.iter().for_each(|key| meta.remove(key));
+    let rest = (!meta.is_empty()).then(|| meta.text());
+    match rest {
+        Some(rest) => members.set("_meta", rest),
+        None => members.remove("_meta"),
+    }
+}
+
 /// The `initialize` that opens a session for a stateless client.
 pub(super) fn initialize(id: &Id, version: &str, info: Option<&str>, capabilities: &str) -> Message {
     let capabilities = Object::parse(capabilities).map(without_tasks).unwrap_or_default();
@@ -58,11 +83,7 @@ pub(super) fn initialize_result(initialize: &Message, discovered: &str) -> Optio
     let discovered = Object::parse(discovered)?;
     let wanted = initialize.members().and_then(|params| params.string("protocolVersion"));
     let version = wanted.filter(|version| SESSION_ERA.contains(&version.as_str()));
-    let mut capabilities = discovered.object("capabilities").map(without_tasks).unwrap_or_default();
-    if capabilities.get("logging").is_none() {
-        // Levels are ours to keep: `logging/setLevel` works with every server.
-        capabilities.set("logging", "{}");
-    }
+    let capabilities = discovered.object("capabilities").map(without_tasks).unwrap_or_default();
     let meta = discovered.object("_meta");
     let info = meta.as_ref().and_then(|meta| meta.get(key::SERVER_INFO));
     let mut result = Object::new();
@@ -113,12 +134,19 @@ pub(super) fn complete(result: &Message, method: &Method, server_info: Option<&s
     result.with_members(&members)
 }
 
-/// A complete result without what session-era clients do not know.
+/// A complete result without what session-era clients do not know. The server's name is theirs since `initialize`.
 pub(super) fn plain(result: &Message, mut members: Object<'_>) -> Message {
     for name in ["resultType", "ttlMs", "cacheScope"] {
         members.remove(name);
     }
+    remove_from_meta(&mut members, &[key::SERVER_INFO]);
     result.with_members(&members)
+}
+
+/// Whether the result of `server/discover` declares a capability.
+pub(super) fn declares(discovered: &str, capability: &str) -> bool {
+    let discovered = Object::parse(discovered).unwrap_or_default();
+    discovered.object("capabilities").is_some_and(|capabilities| capabilities.get(capability).is_some())
 }
 
 #[derive(Deserialize)]
@@ -189,13 +217,7 @@ pub(super) fn supported_versions(error: &Message) -> Option<Vec<String>> {
 /// A notification without the subscription it came for.
 pub(super) fn unsubscribed(notification: &Message) -> Message {
     let Some(mut params) = notification.members() else { return notification.clone() };
-    let Some(mut meta) = params.object("_meta") else { return notification.clone() };
-    meta.remove(key::SUBSCRIPTION_ID);
-    let rest = (!meta.is_empty()).then(|| meta.text());
-    match rest {
-        Some(rest) => params.set("_meta", rest),
-        None => params.remove("_meta"),
-    }
+    remove_from_meta(&mut params, &[key::SUBSCRIPTION_ID]);
     if params.is_empty()
         && let Some(method) = notification.method()
     {
@@ -232,11 +254,15 @@ pub(super) fn question(id: &Id, asked: &str) -> Option<(Message, Method)> {
     Some((Message::request(id, &method, params.as_deref()), method))
 }
 
-/// A session-era server's request as a question inside an `input_required` result.
-pub(super) fn input_request(request: &Message) -> String {
+/// A session-era server's request as a question inside an `input_required` result. The stateless era has no
+/// `elicitationId`; a session-era client that is asked in the end needs the server's, because
+/// `notifications/elicitation/complete` refers to it.
+pub(super) fn input_request(request: &Message, keep_elicitation_id: bool) -> String {
     let method = request.method().map(|method| quoted(method)).unwrap_or_default();
     let mut params = request.members().unwrap_or_default();
-    params.remove("elicitationId");
+    if !keep_elicitation_id {
+        params.remove("elicitationId");
+    }
     params.remove("task");
     if request.is(method::ROOTS_LIST) && params.is_empty() {
         return format!(r#"{{"method":{method}}}"#);

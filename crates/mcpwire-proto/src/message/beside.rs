@@ -44,7 +44,7 @@ impl Message {
     /// The request with everything it says in its text.
     pub(crate) fn written_down(self) -> Message {
         match self.sender().cloned() {
-            Some(sender) => sender.identity.sign(&self.unsigned(), sender.log_level),
+            Some(sender) => sender.identity.sign(&self.unsigned(), sender.logs.level()),
             None => self,
         }
     }
@@ -72,7 +72,8 @@ impl Message {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::identity::Identity;
+    use crate::identity::{Identity, Logs};
+    use crate::meta::Level;
     use crate::{Id, Object, meta};
 
     fn signed() -> Message {
@@ -81,7 +82,7 @@ mod tests {
         let capabilities = Object::parse(r#"{"roots":{}}"#).unwrap();
         let identity = Arc::new(Identity::new("2026-07-28", Some(r#"{"name":"c"}"#), &capabilities));
         let message = Message::parse(text.to_owned().into()).unwrap();
-        message.signed_beside(Sender { identity, log_level: Some("info") })
+        message.signed_beside(Sender { identity, logs: Logs::From("info"), is_retry: false })
     }
 
     #[test]
@@ -94,7 +95,7 @@ mod tests {
             assert_eq!(declared.version.as_deref(), Some("2026-07-28"));
             assert_eq!(declared.client_info.map(|info| info.get()), Some(r#"{"name":"c"}"#));
             assert_eq!(declared.capabilities.map(|told| told.get()), Some(r#"{"roots":{}}"#));
-            assert_eq!(declared.log_level.as_deref(), Some("info"));
+            assert_eq!(declared.log_level.and_then(Level::rank), Some(1));
             assert_eq!(meta::progress_token(message), Some(Id::from(7)));
         }
         assert!(meta::declared(&beside.unsigned()).is_none());

@@ -117,6 +117,9 @@ impl End {
                 let version =
                     if method == method::INITIALIZE { self.version.clone().unwrap_or(version) } else { version };
                 by.check(&version, sender, &value, Some(&method));
+                if by == By::Us && sender == Side::Server && version.as_str() < STATELESS {
+                    assert_is_of_the_session_era(&value["result"]);
+                }
             }
             Kind::Error { id: None } => {}
         }
@@ -137,6 +140,13 @@ impl End {
             self.cancelled.insert(id, entry);
         }
     }
+}
+
+/// Validators of session-era clients reject what only the stateless era has, and the schema leaves room for it.
+fn assert_is_of_the_session_era(result: &Value) {
+    let leaked = ["resultType", "ttlMs", "cacheScope"].into_iter().find(|name| result.get(name).is_some());
+    assert_eq!(leaked, None, "leaked to a session-era client: {result}");
+    assert_eq!(result["_meta"].get(meta::key::SERVER_INFO), None, "leaked to a session-era client: {result}");
 }
 
 impl By {

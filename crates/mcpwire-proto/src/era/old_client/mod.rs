@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use self::asking::{Asked, Round};
 use self::listening::Listening;
 use super::translate;
-use crate::identity::{Identity, Sender};
+use crate::identity::{Identity, Logs, Sender};
 use crate::method;
 use crate::version::STATELESS_ERA;
 use crate::{Cause, Fault, Id, IdMap, Kind, Lane, Message, Packet, meta};
@@ -42,6 +42,9 @@ pub(crate) struct OldClient {
     initialize: Message,
     /// The server's word on itself, once it is known.
     discovered: Option<String>,
+    /// Whether the server declares `logging`, once it is known.
+    has_logging: Option<bool>,
+    /// The level that the client set.
     log_level: Option<&'static str>,
     listening: Listening,
     /// The client's requests that are owed an answer, by its ids.
@@ -78,6 +81,7 @@ impl OldClient {
             is_inside: false,
             initialize: initialize.clone(),
             discovered,
+            has_logging: None,
             log_level: None,
             listening: Listening::default(),
             calls: IdMap::default(),
@@ -208,6 +212,7 @@ impl OldClient {
         let Some(id) = initialize.id().cloned() else { return };
         self.identity = Arc::new(translate::identity(&initialize, self.identity.version));
         self.initialize = initialize.clone();
+        self.has_logging = self.discovered.as_deref().map(|discovered| translate::declares(discovered, "logging"));
         match self.discovered.as_deref().map(|discovered| translate::initialize_result(&initialize, discovered)) {
             Some(Some(result)) => self.tell_client(result),
             Some(None) => {
@@ -237,10 +242,7 @@ impl OldClient {
         let upstream = self.enter(message.clone());
         let message = if message.id() == Some(&upstream) { message } else { message.with_id(&upstream) };
         let holds = message.is(method::TOOLS_CALL) && self.listening.holds();
-        let signed = match self.is_inside {
-            true => message.signed_beside(Sender { identity: Arc::clone(&self.identity), log_level: self.log_level }),
-            false => self.identity.sign(&message, self.log_level),
-        };
+        let signed = self.sign(message, false);
         if holds { self.listening.hold(signed, now) } else { self.tell_server(signed) }
     }
 
@@ -294,7 +296,7 @@ impl OldClient {
         } else {
             call.message.with_id(&upstream)
         };
-        let message = match input {
+        let message = match &input {
             None => message,
             Some((responses, state)) => {
                 let mut params = message.members().unwrap_or_default();
@@ -307,10 +309,33 @@ impl OldClient {
                 message.with_members(&params)
             }
         };
-        self.tell_server(self.identity.sign(&message, self.log_level));
+        let is_retry = input.is_some();
+        self.tell_server(self.sign(message, is_retry));
+    }
+
+    fn sign(&self, message: Message, is_retry: bool) -> Message {
+        match self.is_inside {
+            true => {
+                let sender = Sender { identity: Arc::clone(&self.identity), logs: self.logs(), is_retry };
+                message.signed_beside(sender)
+            }
+            false => self.identity.sign(&message, self.logs().level()),
+        }
+    }
+
+    fn logs(&self) -> Logs {
+        match (self.has_logging, self.log_level) {
+            (Some(false), _) | (None, None) => Logs::Off,
+            (Some(true), None) => Logs::Default,
+            (_, Some(level)) => Logs::From(level),
+        }
     }
 
     fn set_level(&mut self, id: &Id, request: &Message) {
+        if self.has_logging == Some(false) {
+            let fault = Fault::UnknownMethod(format!("{}: the server declares no logging", method::LOGGING_SET_LEVEL));
+            return self.tell_client(fault.to_message(Some(id)));
+        }
         let level = request.members().and_then(|params| params.string("level"));
         match level.and_then(|level| method::LOG_LEVELS.into_iter().find(|known| *known == level)) {
             Some(level) => {

@@ -6,6 +6,7 @@ use super::OldServer;
 use super::seats::Whose;
 use crate::conversation::Upstream;
 use crate::era::translate;
+use crate::identity::Logs;
 use crate::method::{self, LOG_LEVELS, Method};
 use crate::version::ALL;
 use crate::{Fault, Id, Kind, Lane, Message, Packet, meta};
@@ -27,6 +28,8 @@ pub(super) struct Call {
     pub log_level: Option<usize>,
     /// Its sender stands beside it, and takes the result as the server gives it.
     pub plain: bool,
+    /// The ids of its elicitations out of band, as JSON text, if its client knows them.
+    pub elicitations: Vec<String>,
 }
 
 impl OldServer {
@@ -60,8 +63,17 @@ impl OldServer {
             (true, Some(token)) => meta::with_progress_token(&request, token),
             (false, token) => translate::unsigned(&request, token.as_ref()),
         };
-        let call =
-            Call { upstream, id: server_id.clone(), method, request, server_token, client_token, log_level, plain };
+        let call = Call {
+            upstream,
+            id: server_id.clone(),
+            method,
+            request,
+            server_token,
+            client_token,
+            log_level,
+            plain,
+            elicitations: Vec::new(),
+        };
         self.calls.insert(id.clone(), call);
         let message = if server_id == id { message } else { message.with_id(&server_id) };
         if let Some(seat) = self.seat(upstream) {
@@ -73,8 +85,12 @@ impl OldServer {
     /// Brings the session's log level to what a request wants, and others that are under way in it. Gives the least
     /// severe level that it wants itself.
     pub(super) fn want_logs(&mut self, upstream: Upstream, request: &Message, now: Instant) -> Option<usize> {
-        let level = meta::declared(request).and_then(|declared| declared.log_level)?;
-        let wanted = LOG_LEVELS.iter().position(|known| *known == level)?;
+        let wanted = meta::declared(request).and_then(|declared| declared.log_level)?.rank()?;
+        let by_default = request.sender().is_some_and(|sender| sender.logs == Logs::Default);
+        if by_default && self.seat(upstream).is_some_and(|seat| seat.log_level.is_none()) {
+            // A session-era client that set no level gets what the server sends of its own accord.
+            return Some(wanted);
+        }
         let others = self.calls.values().filter(|call| call.upstream == upstream).filter_map(|call| call.log_level);
         let least = others.chain([wanted]).min().unwrap_or(wanted);
         self.set_level(upstream, LOG_LEVELS[least], now);
@@ -114,8 +130,7 @@ impl OldServer {
                 | method::PROMPTS_LIST_CHANGED
                 | method::RESOURCES_LIST_CHANGED
                 | method::RESOURCES_UPDATED => self.publish(upstream, &message),
-                // There is no way to tell, and no need to: the client retries when its user is done.
-                method::ELICITATION_COMPLETE => {}
+                method::ELICITATION_COMPLETE => self.pass_completion(upstream, &lane, message),
                 _ => self.pass_other(upstream, &lane, message),
             },
             Kind::Result { .. } | Kind::Error { .. } => {
@@ -220,6 +235,22 @@ impl OldServer {
         match id {
             Some(id) => self.tell(&id, message),
             None => tracing::debug!(target: "era", "dropped {message}: it belongs to no request"),
+        }
+    }
+
+    /// The end of an elicitation out of band concerns session-era clients only: a stateless client retries when its
+    /// user is done.
+    fn pass_completion(&mut self, upstream: Upstream, lane: &Lane, message: Message) {
+        let completed = message.member("elicitationId");
+        let asked =
+            |call: &Call| call.upstream == upstream && call.elicitations.iter().any(|id| Some(&**id) == completed);
+        if let Some(parked) = self.parked.values_mut().find(|parked| asked(&parked.call)) {
+            return parked.complete(message.clone());
+        }
+        let call = self.calls.iter().find(|(_, call)| asked(call)).or_else(|| self.call_on(upstream, lane));
+        match call.filter(|(_, call)| call.plain).map(|(id, _)| id.clone()) {
+            Some(id) => self.tell(&id, message),
+            None => tracing::debug!(target: "era", "dropped {message}: no client waits for it"),
         }
     }
 

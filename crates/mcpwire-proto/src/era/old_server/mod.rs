@@ -17,6 +17,7 @@ mod parked;
 mod seal;
 mod seats;
 
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
@@ -27,10 +28,14 @@ use self::listens::Listen;
 use self::parked::Parked;
 use self::seal::Seal;
 use crate::conversation::{Effect, Key, Upstream};
+use crate::meta::Level;
 use crate::method::{self, Method};
 use crate::session::legacy::{Config as RelayConfig, Phase};
 use crate::version::{ALL, STATELESS_ERA};
 use crate::{Cause, Failure, Fault, Id, IdMap, Lane, Message, Object, Packet, meta};
+
+/// The most characters of a peer's value that an error repeats.
+const MOST_QUOTED: usize = 100;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
@@ -164,9 +169,11 @@ impl OldServer {
             let id = Some(&id).filter(|_| !matches!(fault, Fault::Shape(_)));
             return self.tell_client(fault.to_packet(id));
         }
-        // A retry brings everything in its text.
-        let may_ask = request.sender().is_none() && request.method().is_some_and(Method::may_ask);
-        let params = if may_ask { request.members().unwrap_or_default() } else { Object::new() };
+        let may_be_retry = match request.sender() {
+            Some(sender) => sender.is_retry,
+            None => request.method().is_some_and(Method::may_ask),
+        };
+        let params = if may_be_retry { request.members().unwrap_or_default() } else { Object::new() };
         match params.get("requestState") {
             // What is no string is not of our making, either.
             Some(_) => self.resume(&id, &request, &params.string("requestState").unwrap_or_default(), now),
@@ -313,8 +320,24 @@ fn check_sender(request: &Message) -> Result<(), Fault> {
     if !STATELESS_ERA.contains(&&*version) {
         return Err(Fault::Version { requested: version.into_owned(), supported: &ALL });
     }
-    match declared.capabilities.and_then(|capabilities| Object::parse(capabilities.get())) {
-        Some(_) => Ok(()),
-        None => Err(Fault::Params(format!("expected _meta to hold {}", meta::key::CLIENT_CAPABILITIES))),
+    if declared.capabilities.and_then(|capabilities| Object::parse(capabilities.get())).is_none() {
+        return Err(Fault::Params(format!("expected _meta to hold {}", meta::key::CLIENT_CAPABILITIES)));
+    }
+    match declared.log_level {
+        Some(Level::Unknown(value)) => Err(Fault::Params(format!(
+            "expected {} to be one of {}, got {}",
+            meta::key::LOG_LEVEL,
+            method::LOG_LEVELS.join(", "),
+            clipped(value)
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The beginning of a value that a peer sent, for an error about it.
+fn clipped(value: &str) -> Cow<'_, str> {
+    match value.char_indices().nth(MOST_QUOTED) {
+        Some((end, _)) => Cow::Owned(format!("{}…", &value[..end])),
+        None => Cow::Borrowed(value),
     }
 }

@@ -27,6 +27,8 @@ pub(super) struct Parked {
     pub progress: Option<Message>,
     /// The server's last word, if it came before the client's.
     pub answer: Option<Packet>,
+    /// Elicitations that ended out of band while nobody listened; the retry is told.
+    completed: Vec<Message>,
     /// The server refused the call until its user has opened some pages: then it is sent again.
     refusal: Option<Message>,
 }
@@ -49,6 +51,7 @@ impl Parked {
             next_question: 0,
             progress: None,
             answer: None,
+            completed: Vec::new(),
             refusal: None,
         }
     }
@@ -56,8 +59,18 @@ impl Parked {
     fn add(&mut self, id: Option<&Id>, question: &Message) {
         self.next_question += 1;
         let method = question.method().cloned().unwrap_or_else(|| Method::from(""));
-        let question = Question { id: id.cloned(), method, text: translate::input_request(question) };
+        if let Some(elicitation) = question.member("elicitationId").filter(|_| self.call.plain) {
+            self.call.elicitations.push(elicitation.to_owned());
+        }
+        let question = Question { id: id.cloned(), method, text: translate::input_request(question, self.call.plain) };
         self.questions.insert(format!("question-{}", self.next_question), question);
+    }
+
+    /// Keeps the end of an elicitation for the retry.
+    pub(super) fn complete(&mut self, notification: Message) {
+        if self.completed.len() < MOST_QUESTIONS {
+            self.completed.push(notification);
+        }
     }
 
     /// The result that asks the client for what the server wants to know.
@@ -100,7 +113,8 @@ impl OldServer {
     /// Whether the server refuses a call until pages have been opened (2025-11-25, URL Elicitation Required Error) and
     /// the client can be asked for that. The call has not been executed, so its retry is sent to the server.
     pub(super) fn wants_urls_opened(&mut self, id: &Id, call: &Call, answer: &Message, now: Instant) -> bool {
-        if !matches!(answer.kind(), Kind::Error { .. }) {
+        // A session-era client knows the error.
+        if call.plain || !matches!(answer.kind(), Kind::Error { .. }) {
             return false;
         }
         let pages = translate::required_urls(answer);
@@ -163,13 +177,14 @@ impl OldServer {
         parked.until = now + self.config.park_for;
         if let Some(answer) = parked.answer.take() {
             let (upstream, questions) = (parked.call.upstream, std::mem::take(&mut parked.questions));
-            let progress = self.parked.remove(&number).and_then(|parked| parked.progress);
-            self.catch_up(id, progress, meta::progress_token(request));
+            if let Some(parked) = self.parked.remove(&number) {
+                self.catch_up(id, parked.progress, parked.completed, meta::progress_token(request));
+            }
             self.tell_packet(id, Packet { message: answer.message.with_id(id), ..answer });
             self.leave_unanswered(upstream, questions, now);
         } else if parked.questions.is_empty() && parked.refusal.is_some() {
             self.parked.remove(&number);
-            self.place(request.clone(), now);
+            self.place(translate::without_input(request), now);
         } else if parked.questions.is_empty() {
             self.unpark(number, id, request, now);
         } else {
@@ -205,19 +220,20 @@ impl OldServer {
     }
 
     fn unpark(&mut self, number: u64, id: &Id, request: &Message, now: Instant) {
-        let Some(Parked { mut call, progress, .. }) = self.parked.remove(&number) else { return };
+        let Some(Parked { mut call, progress, completed, .. }) = self.parked.remove(&number) else { return };
         call.log_level = self.want_logs(call.upstream, request, now);
         call.client_token = meta::progress_token(request);
         call.plain = request.sender().is_some();
         if let Some(seat) = self.seat(call.upstream) {
             seat.under_way.insert(call.id.clone(), Whose::Call(id.clone()));
         }
-        self.catch_up(id, progress, call.client_token.clone());
+        self.catch_up(id, progress, completed, call.client_token.clone());
         self.calls.insert(id.clone(), call);
     }
 
-    /// Tells a retry how far its call came meanwhile, if it wants to know.
-    fn catch_up(&mut self, id: &Id, progress: Option<Message>, token: Option<Id>) {
+    /// Tells a retry which elicitations ended meanwhile, and how far its call came, if it wants to know.
+    fn catch_up(&mut self, id: &Id, progress: Option<Message>, completed: Vec<Message>, token: Option<Id>) {
+        completed.into_iter().for_each(|notification| self.tell(id, notification));
         if let (Some(progress), Some(token)) = (progress, token) {
             self.tell(id, meta::with_progress_token(&progress, &token));
         }

@@ -191,14 +191,16 @@ impl Server {
             result["resultType"] = json!("complete");
             result["ttlMs"] = json!(5);
             result["cacheScope"] = json!("public");
+            result["_meta"] = json!({meta::key::SERVER_INFO: {"name": "s", "version": "1"}});
             vec![answer(id, &result)]
         };
         let speaks = params["_meta"][meta::key::PROTOCOL_VERSION] == "2026-07-28";
         match method {
             _ if !speaks => vec![refusal(id)],
             method::DISCOVER => {
-                let capabilities =
-                    json!({"tools": {"listChanged": true}, "resources": {"subscribe": true}, "prompts": {}});
+                let capabilities = json!({
+                    "tools": {"listChanged": true}, "resources": {"subscribe": true}, "prompts": {}, "logging": {}
+                });
                 kept(json!({"supportedVersions": ["2026-07-28"], "capabilities": capabilities}))
             }
             method::TOOLS_LIST => kept(json!({"tools": []})),

@@ -230,6 +230,8 @@ impl Client {
         } else {
             let new = |result: &Value| NEW_FIELDS.into_iter().find(|field| result.get(field).is_some());
             assert_eq!(result.and_then(new), None, "a field of a newer version: {message}");
+            let names_server = result.is_some_and(|result| result["_meta"].get(key::SERVER_INFO).is_some());
+            assert!(!names_server, "a result that names its server: {message}");
         }
     }
 

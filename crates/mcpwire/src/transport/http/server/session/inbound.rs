@@ -86,7 +86,8 @@ impl Session {
     }
 
     /// A cancelled request gets no answer from the server (2025-11-25, Cancellation), but the POST that brought it must
-    /// end. On one stream for all there is nothing to end.
+    /// end. To end its stream without an answer would make clients resume it: the TypeScript and the Python SDK do. So it
+    /// is answered with a code of its own, which is no failure of anybody's. On one stream for all there is nothing to end.
     fn cancel(&mut self, id: &Id) {
         match self.owed.get(id) {
             Some(&MAIN) => {
@@ -95,7 +96,7 @@ impl Session {
             }
             // A handshake cannot be cancelled.
             None | Some(&FIRST) => {}
-            Some(_) => self.answer(id, Message::error(Some(id), code::INTERNAL_ERROR, "the request was cancelled")),
+            Some(_) => self.answer(id, Message::error(Some(id), code::REQUEST_CANCELLED, "Request cancelled")),
         }
     }
 

@@ -135,6 +135,28 @@ async fn streams_of_older_clients_are_not_closed_early() {
 }
 
 #[tokio::test]
+async fn the_stream_of_a_cancelled_request_ends_so_that_nobody_resumes_it() {
+    let mut rig = Rig::start(Options { stream_after: Duration::from_millis(20), ..Options::default() }).await;
+    let (client, mut server) = rig.session("2025-11-25").await;
+    let posted = tokio::spawn(client.clone().post(call(1)));
+    let id = server.request().await;
+    let mut reply = within(posted).await.unwrap();
+    let (position, _) = reply.event().await.expect("a place to resume from");
+    let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
+    assert_eq!(client.clone().post(cancel).await.status, 202);
+    let (_, answer) = reply.message().await;
+    assert_eq!((&answer["id"], &answer["error"]["code"]), (&1.into(), &(-32800).into()));
+    assert!(reply.event().await.is_none());
+    assert!(server.message().await.is("notifications/cancelled"));
+
+    // What the server still says of it reaches nobody.
+    server.answer(&id, "{}").await;
+    let mut resumed = client.resume(&position).await;
+    assert_eq!(resumed.message().await.1["error"]["code"], -32800);
+    assert!(resumed.event().await.is_none());
+}
+
+#[tokio::test]
 async fn unknown_events_are_refused() {
     let mut rig = Rig::start(Options::default()).await;
     let (client, _server) = rig.session("2025-06-18").await;
