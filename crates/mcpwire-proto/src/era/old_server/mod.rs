@@ -14,6 +14,7 @@
 mod calls;
 mod listens;
 mod parked;
+mod room;
 mod seal;
 mod seats;
 
@@ -26,6 +27,7 @@ pub(crate) use self::seats::{Seat, Sort, opener};
 use self::calls::Call;
 use self::listens::Listen;
 use self::parked::Parked;
+use self::room::Waiting;
 use self::seal::Seal;
 use crate::conversation::{Effect, Key, Upstream};
 use crate::meta::Level;
@@ -54,14 +56,6 @@ pub(crate) struct Config {
     pub on_trust: bool,
 }
 
-/// A request for which there is no session yet, because there are too many.
-#[derive(Debug)]
-struct Waiting {
-    request: Message,
-    sort: Sort,
-    until: Instant,
-}
-
 #[derive(Debug)]
 pub(crate) struct OldServer {
     config: Config,
@@ -71,6 +65,8 @@ pub(crate) struct OldServer {
     parked: HashMap<u64, Parked>,
     listens: IdMap<Listen>,
     waiting: VecDeque<Waiting>,
+    /// When a call that waits for input may be made to give way to those that wait for a session.
+    room_at: Option<Instant>,
     seal: Seal,
     next_upstream: u32,
     next_id: u64,
@@ -94,6 +90,7 @@ impl OldServer {
             parked: HashMap::new(),
             listens: IdMap::default(),
             waiting: VecDeque::new(),
+            room_at: None,
             seal,
             next_upstream: first_upstream,
             next_id: 0,
@@ -126,7 +123,7 @@ impl OldServer {
         let parked = self.parked.values().map(|parked| parked.until);
         let waiting = self.waiting.iter().map(|waiting| waiting.until);
         let idle = self.seats.iter().filter_map(|seat| self.retires_at(seat));
-        relays.chain(parked).chain(waiting).chain(idle).min()
+        relays.chain(parked).chain(waiting).chain(self.room_at).chain(idle).min()
     }
 
     pub(crate) fn owed_to_client(&self) -> usize {

@@ -1,12 +1,12 @@
 //! Calls that wait for input: the server asked, the client was told so, and its retry is awaited.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::OldServer;
 use super::calls::Call;
 use super::seal::{self, Slip};
-use super::seats::Whose;
+use super::seats::{Sort, Whose};
 use crate::conversation::Upstream;
 use crate::era::translate;
 use crate::method::{self, Method};
@@ -19,6 +19,10 @@ const MOST_QUESTIONS: usize = 100;
 #[derive(Debug)]
 pub(super) struct Parked {
     pub call: Call,
+    /// Whose call it is.
+    pub sort: Sort,
+    /// When its client was last heard of.
+    pub since: Instant,
     pub until: Instant,
     /// What the server wants to know, by the names that the client sees.
     questions: BTreeMap<String, Question>,
@@ -43,10 +47,12 @@ struct Question {
 }
 
 impl Parked {
-    fn new(call: Call, until: Instant) -> Parked {
+    fn new(call: Call, sort: Sort, since: Instant, park_for: Duration) -> Parked {
         Parked {
             call,
-            until,
+            sort,
+            since,
+            until: since + park_for,
             questions: BTreeMap::new(),
             next_question: 0,
             progress: None,
@@ -94,17 +100,17 @@ impl OldServer {
         let most = self.config.most_parked;
         let Some(call) = self.calls.get(call_id) else { return };
         let upstream = call.upstream;
-        if self.parked.len() >= most {
+        if !self.make_room_to_park(upstream, now) {
             let fault = Fault::Upstream(format!("too many calls wait for input: {most}"));
             return self.answer_server(upstream, fault.to_message(Some(question_id)), now);
         }
+        let Some(sort) = self.seat(upstream).map(|seat| seat.sort.clone()) else { return };
         let Some(call) = self.calls.remove(call_id) else { return };
         let number = self.seal.next_number();
         if let Some(seat) = self.seat(upstream) {
             seat.under_way.insert(call.id.clone(), Whose::Parked(number));
         }
-        let until = now + self.config.park_for;
-        let mut parked = Parked::new(call, until);
+        let mut parked = Parked::new(call, sort, now, self.config.park_for);
         parked.add(Some(question_id), question);
         self.parked.insert(number, parked);
         self.ask(number, call_id);
@@ -118,11 +124,12 @@ impl OldServer {
             return false;
         }
         let pages = translate::required_urls(answer);
-        let asks = self.seat(call.upstream).is_some_and(|seat| seat.sort.opens_urls()) && call.method.may_ask();
-        if !asks || pages.is_empty() || pages.len() > MOST_QUESTIONS || self.parked.len() >= self.config.most_parked {
+        let sort = self.seat(call.upstream).map(|seat| seat.sort.clone()).filter(Sort::opens_urls);
+        let Some(sort) = sort.filter(|_| call.method.may_ask()) else { return false };
+        if pages.is_empty() || pages.len() > MOST_QUESTIONS || !self.make_room_to_park(call.upstream, now) {
             return false;
         }
-        let mut parked = Parked::new(call.clone(), now + self.config.park_for);
+        let mut parked = Parked::new(call.clone(), sort, now, self.config.park_for);
         pages.iter().for_each(|page| parked.add(None, page));
         parked.refusal = Some(answer.clone());
         let number = self.seal.next_number();
@@ -167,14 +174,15 @@ impl OldServer {
         let opened = self.seal.open(slip, now).filter(|slip| slip.request == digest);
         let known = opened.filter(|slip| self.parked.contains_key(&slip.number));
         let Some(Slip { number, .. }) = known else {
-            let fault = Fault::Params("requestState is not known here, is not for this request, or is too old".into());
+            let text = "requestState is unknown, is not for this request, or is too old; or its call had to make room";
+            let fault = Fault::Params(text.into());
             return self.tell(id, fault.to_message(Some(id)));
         };
         for (upstream, answer) in self.take_answers(number, request) {
             self.answer_server(upstream, answer, now);
         }
         let Some(parked) = self.parked.get_mut(&number) else { return };
-        parked.until = now + self.config.park_for;
+        (parked.since, parked.until) = (now, now + self.config.park_for);
         if let Some(answer) = parked.answer.take() {
             let (upstream, questions) = (parked.call.upstream, std::mem::take(&mut parked.questions));
             if let Some(parked) = self.parked.remove(&number) {
@@ -243,12 +251,15 @@ impl OldServer {
     pub(super) fn expire_parked(&mut self, now: Instant) {
         let late: Vec<u64> =
             self.parked.iter().filter(|(_, parked)| parked.until <= now).map(|(number, _)| *number).collect();
-        for number in late {
-            let Some(parked) = self.parked.remove(&number) else { continue };
-            self.leave_unanswered(parked.call.upstream, parked.questions, now);
-            if parked.answer.is_none() && parked.refusal.is_none() {
-                self.cancel_upstream(&parked.call, now);
-            }
+        late.into_iter().for_each(|number| self.give_up(number, now));
+    }
+
+    /// The client's retry is not awaited any more.
+    pub(super) fn give_up(&mut self, number: u64, now: Instant) {
+        let Some(parked) = self.parked.remove(&number) else { return };
+        self.leave_unanswered(parked.call.upstream, parked.questions, now);
+        if parked.answer.is_none() && parked.refusal.is_none() {
+            self.cancel_upstream(&parked.call, now);
         }
     }
 

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::value::RawValue;
 
+use super::OldServer;
 use super::listens::Subscription;
-use super::{OldServer, Waiting};
 use crate::conversation::{Effect, Upstream};
 use crate::era::translate;
 use crate::method::{self, Method};
@@ -18,7 +18,7 @@ const SPARE_IDLE: Duration = Duration::from_secs(30);
 const LAST_IDLE: Duration = Duration::from_secs(600);
 
 /// What the server was told of its client: requests that say the same may share a session.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Sort {
     info: Option<String>,
     capabilities: String,
@@ -38,7 +38,7 @@ impl Sort {
     }
 
     /// Whether a request is from such a client.
-    fn fits(&self, (info, capabilities): (Option<&str>, &str)) -> bool {
+    pub(super) fn fits(&self, (info, capabilities): (Option<&str>, &str)) -> bool {
         self.info.as_deref() == info && self.capabilities == capabilities
     }
 
@@ -66,7 +66,7 @@ impl Sort {
 }
 
 /// What a request says of its sender that a server keeps with its session.
-fn what_counts(request: &Message) -> (Option<&str>, &str) {
+pub(super) fn what_counts(request: &Message) -> (Option<&str>, &str) {
     let declared = meta::declared(request).unwrap_or_default();
     (declared.client_info.map(RawValue::get), declared.capabilities.map_or("{}", RawValue::get))
 }
@@ -105,7 +105,7 @@ pub(crate) struct Seat {
     pub(super) left_off: HashSet<Id>,
     /// The resources that listens want to hear of.
     pub(super) subscriptions: BTreeMap<String, Subscription>,
-    used: Instant,
+    pub(super) used: Instant,
 }
 
 impl Seat {
@@ -159,6 +159,17 @@ impl Seat {
         }
     }
 
+    /// Whether the server works on something here that ends by itself.
+    pub(super) fn is_at_work(&self) -> bool {
+        let works = |whose: &Whose| matches!(whose, Whose::Call(_) | Whose::Subscribe { .. });
+        !self.backlog.is_empty() || self.under_way.values().any(works)
+    }
+
+    /// Whether calls wait for input here, and nothing else is under way.
+    pub(super) fn only_waits(&self) -> bool {
+        self.is_busy() && !self.is_at_work()
+    }
+
     /// Whether a request of somebody's is with the server, or is to be.
     fn is_busy(&self) -> bool {
         !self.backlog.is_empty() || self.under_way.values().any(|whose| *whose != Whose::Nobody)
@@ -188,30 +199,7 @@ impl OldServer {
         }
     }
 
-    /// Gives a request to a session, opens one for it, or lets it wait for one.
-    pub(super) fn place(&mut self, request: Message, now: Instant) {
-        if let Err(request) = self.try_to_place(request, now) {
-            let (sort, until) = (Sort::of(&request), now + self.config.relay.wait);
-            self.waiting.push_back(Waiting { request, sort, until });
-        }
-    }
-
-    fn try_to_place(&mut self, request: Message, now: Instant) -> Result<(), Message> {
-        // A question that comes without saying for which call must find only one that it can be for.
-        let may_confuse = self.config.relay.attribute && request.method().is_some_and(Method::may_ask);
-        let client = what_counts(&request);
-        let is_alone = |seat: &Seat| !seat.sort.answers_questions || !self.is_taken(seat);
-        let free = |seat: &&Seat| seat.sort.fits(client) && (!may_confuse || is_alone(seat));
-        let upstream = match self.seats.iter().find(free).map(|seat| seat.upstream) {
-            Some(upstream) => upstream,
-            None if self.seats.len() >= self.config.most_sessions && !self.make_room() => return Err(request),
-            None => self.open(Sort::of(&request), now),
-        };
-        self.give(upstream, request, now);
-        Ok(())
-    }
-
-    fn is_taken(&self, seat: &Seat) -> bool {
+    pub(super) fn is_taken(&self, seat: &Seat) -> bool {
         let waits = seat.backlog.iter().any(|message| message.method().is_some_and(Method::may_ask));
         waits || !seat.left_off.is_empty() || seat.under_way.values().any(|whose| self.may_be_asked(whose))
     }
@@ -224,7 +212,7 @@ impl OldServer {
         }
     }
 
-    fn open(&mut self, sort: Sort, now: Instant) -> Upstream {
+    pub(super) fn open(&mut self, sort: Sort, now: Instant) -> Upstream {
         let upstream = Upstream(self.next_upstream);
         self.next_upstream += 1;
         self.out.push_back(Effect::Open(upstream));
@@ -233,7 +221,7 @@ impl OldServer {
         upstream
     }
 
-    fn give(&mut self, upstream: Upstream, request: Message, now: Instant) {
+    pub(super) fn give(&mut self, upstream: Upstream, request: Message, now: Instant) {
         let Some(seat) = self.seat(upstream) else { return };
         seat.used = now;
         if seat.initialized.is_some() {
@@ -322,17 +310,13 @@ impl OldServer {
         }
     }
 
-    /// Gives up a session that nobody uses, for one that somebody needs.
-    fn make_room(&mut self) -> bool {
-        let unused = self.seats.iter().filter(|seat| self.is_spare(seat)).min_by_key(|seat| seat.used);
-        let Some(upstream) = unused.map(|seat| seat.upstream) else { return false };
-        self.drop_seat(upstream, "");
-        true
+    /// Whether a session serves nobody at the moment.
+    pub(super) fn is_spare(&self, seat: &Seat) -> bool {
+        !seat.is_busy() && !self.is_listened_to(seat)
     }
 
-    /// Whether a session serves nobody at the moment.
-    fn is_spare(&self, seat: &Seat) -> bool {
-        !seat.is_busy() && !self.listens.values().any(|listen| listen.upstream == seat.upstream)
+    pub(super) fn is_listened_to(&self, seat: &Seat) -> bool {
+        self.listens.values().any(|listen| listen.upstream == seat.upstream)
     }
 
     /// When a session has been of no use for long enough.
@@ -356,29 +340,6 @@ impl OldServer {
         {
             self.drop_seat(upstream, "");
         }
-    }
-
-    /// Somebody may have made room for those that wait.
-    pub(super) fn seat_waiting(&mut self, now: Instant) {
-        let mut kept: VecDeque<Waiting> = VecDeque::new();
-        for waiting in std::mem::take(&mut self.waiting) {
-            let Waiting { request, sort, until } = waiting;
-            if until <= now {
-                let most = self.config.most_sessions;
-                let text = format!("all {most} sessions with the server are taken");
-                self.refuse(&request, &Fault::Upstream(text));
-                continue;
-            }
-            // Where one of a sort finds no room, the next finds none, either.
-            let hopeless =
-                kept.back().is_some_and(|last| last.sort == sort && last.request.method() == request.method());
-            let placed = if hopeless { Err(request) } else { self.try_to_place(request, now) };
-            if let Err(request) = placed {
-                kept.push_back(Waiting { request, sort, until });
-            }
-        }
-        kept.append(&mut self.waiting);
-        self.waiting = kept;
     }
 
     pub(super) fn touch(&mut self, upstream: Upstream, now: Instant) {

@@ -2,6 +2,7 @@
 //!
 //! Clients with sessions run the suite of [`crate::table`]; clients without have a suite of their own.
 
+mod abandoned;
 mod asking;
 mod edges;
 mod listening;
