@@ -65,18 +65,30 @@ pub(super) fn init(args: &LogArgs) {
     init_at(args, LevelFilter::INFO);
 }
 
+/// For commands that report an error once, at the end. Files of a folder that are skipped are no error and would otherwise
+/// go unnoticed, so these warnings are logged.
+pub(super) fn init_quiet(args: &LogArgs) {
+    init_with(args, |component| if component == "folder" { LevelFilter::WARN } else { LevelFilter::OFF });
+}
+
 /// The same, with another level where none is asked for.
 pub(super) fn init_at(args: &LogArgs, default: LevelFilter) {
+    init_with(args, |_| default);
+}
+
+fn init_with(args: &LogArgs, default: impl Fn(&str) -> LevelFilter) {
     let debug = std::env::var("DEBUG").is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"));
     // The variable may be meant for somebody else: what we do not know in it is no reason to fail.
     let wanted = std::env::var("LOG_LEVEL").ok().and_then(|name| level(&name).ok());
-    let level = match args.log_level.or(wanted) {
-        _ if args.log_payloads => LevelFilter::TRACE,
-        _ if args.verbose || debug => LevelFilter::DEBUG,
-        level => level.unwrap_or(default),
+    let asked = match args.log_level.or(wanted) {
+        _ if args.log_payloads => Some(LevelFilter::TRACE),
+        _ if args.verbose || debug => Some(LevelFilter::DEBUG),
+        level => level,
     };
+    let level = |component: &str| asked.unwrap_or_else(|| default(component));
     // The libraries below us speak of sockets and buffers: only what worries them is of use here.
-    let filter = Targets::new().with_default(LevelFilter::WARN.min(level)).with_targets(OURS.map(|ours| (ours, level)));
+    let others = LevelFilter::WARN.min(level(""));
+    let filter = Targets::new().with_default(others).with_targets(OURS.map(|ours| (ours, level(ours))));
     let lines = tracing_subscriber::fmt::layer().event_format(Line).with_writer(|| Stderr);
     // Fails only if there is a subscriber already, as there may be in a test.
     let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(lines).with(filter));

@@ -16,7 +16,12 @@ pub(super) async fn keep(state: Arc<State>) {
     loop {
         let last = state.catalog.borrow().clone();
         let (shared, before) = (Arc::clone(&state), last.clone());
-        let scanned = tokio::task::spawn_blocking(move || scan(&shared.places, before.as_deref())).await;
+        let scanned = tokio::task::spawn_blocking(move || {
+            let scan = scan(&shared.places, before.as_deref());
+            scan.catalog.data.iter().for_each(|category| category.preload());
+            scan
+        });
+        let scanned = scanned.await;
         // The scan runs to its end unless the runtime is shut down.
         let Ok(Scan { catalog, mut folders }) = scanned else { return };
         install(&state, last.as_deref(), catalog);

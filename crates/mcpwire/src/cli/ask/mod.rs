@@ -20,7 +20,6 @@ use anyhow::{Context, Result};
 use clap::{Arg, Args as ClapArgs, Command};
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
-use tracing::level_filters::LevelFilter;
 
 use self::elicit::Person;
 use super::address::address;
@@ -70,7 +69,7 @@ impl AskArgs {
     /// Connects, does the work, and lets the server go, also if the person has enough before.
     fn run(&self, work: impl AsyncFnOnce(&Session) -> Result<ExitCode>) -> Result<ExitCode> {
         // What goes wrong is told once, at the end.
-        log::init_at(&self.log, LevelFilter::OFF);
+        log::init_quiet(&self.log);
         let (target, bridge) = self.target.open()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
         let outcome = runtime.block_on(async {

@@ -14,7 +14,6 @@ use clap::Args as ClapArgs;
 use mcpwire_proto::Policy;
 use mcpwire_proto::conversation::Config;
 use serde_json::Value;
-use tracing::level_filters::LevelFilter;
 
 use self::report::Report;
 use super::ask::print;
@@ -48,7 +47,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<ExitCode> {
-    log::init_at(&args.log, LevelFilter::OFF);
+    log::init_quiet(&args.log);
     let (target, config) = args.target.open()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start")?;
     let report = runtime.block_on(async {

@@ -1,5 +1,6 @@
 //! A category of data: what its folder declares, and its records, which are loaded when they are first asked for.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Deserialize;
@@ -54,6 +55,8 @@ pub(in crate::folder) struct Category {
     file: Option<(String, Form)>,
     /// What is loaded, or was before the folder changed; the flag tells which.
     records: Mutex<Option<(bool, Arc<Records>)>>,
+    /// Whether it was logged that the records cannot be read.
+    warned: AtomicBool,
 }
 
 /// What `category.json` says.
@@ -164,6 +167,7 @@ impl Category {
             source: source.clone(),
             file,
             records: Mutex::new(before),
+            warned: AtomicBool::new(false),
             files,
             id,
         }
@@ -192,8 +196,12 @@ impl Category {
             return Ok(Arc::clone(records));
         }
         let fresh = self.load().map_err(|flaw| {
-            let place = self.file.as_ref().map(|(path, _)| self.source.label(path)).unwrap_or_default();
-            Warning::new(place, flaw).to_string()
+            let warning = Warning::new(self.records_label(), flaw).to_string();
+            // Once for each state of the file: a category is read again when one of its files changes.
+            if !self.warned.swap(true, Ordering::Relaxed) {
+                tracing::warn!(target: "folder", "skipped {warning}");
+            }
+            warning
         })?;
         // The same content again: everything that was found out about it still holds.
         let records = match known.take() {
@@ -202,6 +210,16 @@ impl Category {
         };
         *known = Some((true, Arc::clone(&records)));
         Ok(records)
+    }
+
+    /// Loads the records now if their file is small, so that a broken one is reported before somebody asks for it.
+    pub(in crate::folder) fn preload(&self) {
+        let path = self.file.as_ref().map(|(path, _)| path);
+        let is_small = |entry: &Entry| Some(&entry.path) == path && entry.stamp.size <= SMALL as u64;
+        if self.files.iter().any(is_small) {
+            // Whoever asks for the records gets the error again.
+            let _ = self.records();
+        }
     }
 
     fn loaded(&self) -> Option<Arc<Records>> {

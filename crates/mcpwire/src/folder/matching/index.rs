@@ -151,6 +151,7 @@ impl Index {
     fn rank(&self, query: &Query, scores: &[u32]) -> Vec<Hit> {
         let allowed = |fragment: &Fragment| {
             query.folder.as_ref().is_none_or(|folder| *folder == fragment.folder)
+                && query.admits(&fragment.folder, fragment.kind())
                 && query.tags.iter().all(|tag| fragment.tags.contains(tag))
         };
         let mut hits: Vec<Hit> = (0..scores.len())
@@ -239,7 +240,7 @@ impl Index {
 
 /// What a fragment has without any keyword.
 fn base(fragment: &Fragment, query: &Query, tokens: Tokens) -> u32 {
-    let preferred = query.kinds.iter().any(|kind| kind == fragment.kind());
+    let preferred = query.prefers(fragment.kind());
     let small = tokens.of(fragment) < SMALL;
     15 * u32::from(preferred) + 5 * u32::from(small)
 }

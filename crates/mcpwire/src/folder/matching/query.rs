@@ -1,5 +1,6 @@
 //! What a match URI asks for.
 
+use super::fragment::kind;
 use crate::folder::uri;
 
 const MAX_TOKENS: u64 = 3000;
@@ -25,7 +26,7 @@ pub(in crate::folder) struct Query {
     pub(in crate::folder) min_score: u32,
     /// Tags that a fragment must have.
     pub(in crate::folder) tags: Vec<String>,
-    /// Kinds that are preferred: `agent`.
+    /// Kinds that are preferred: `agent`. In index mode only these are searched.
     pub(in crate::folder) kinds: Vec<String>,
     /// The folder that alone is searched: `agents`.
     pub(in crate::folder) folder: Option<String>,
@@ -71,9 +72,21 @@ impl Query {
                 .map_or(MAX_RESULTS, |n| usize::try_from(n).unwrap_or(usize::MAX)),
             min_score: number("minScore")?.map_or(MIN_SCORE, |n| u32::try_from(n).unwrap_or(u32::MAX)),
             tags: list("tags"),
-            kinds: list("categories").iter().map(|name| super::fragment::kind(name).to_owned()).collect(),
+            kinds: list("categories").iter().map(|name| kind(&name.to_lowercase()).to_owned()).collect(),
             folder: folder.map(str::to_owned),
         })
+    }
+
+    /// Whether resources of this folder and kind may be in the answer. `categories` is a preference, except in index mode,
+    /// where it is a filter, both for the prepared index and for the matcher behind it.
+    pub(super) fn admits(&self, folder: &str, kind: &str) -> bool {
+        let filters = self.mode == Mode::Index && !self.kinds.is_empty();
+        !filters || self.kinds.iter().any(|wanted| wanted == kind || folder.strip_suffix('s') == Some(wanted))
+    }
+
+    /// Whether a kind is preferred. Where the kinds are a filter, all that is left has an equal right.
+    pub(super) fn prefers(&self, kind: &str) -> bool {
+        self.mode != Mode::Index && self.kinds.iter().any(|wanted| wanted == kind)
     }
 }
 

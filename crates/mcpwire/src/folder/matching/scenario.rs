@@ -6,6 +6,7 @@ use std::fmt::Write;
 use serde::Deserialize;
 
 use super::Query;
+use super::fragment::kind;
 use super::keywords::keywords;
 use super::output::label;
 use crate::folder::flaw::Flaw;
@@ -57,8 +58,11 @@ impl Scenarios {
         Ok(Scenarios { entries: named.into_iter().map(|(_, scenario)| scenario).collect(), by_keyword })
     }
 
-    /// The short list for a query; `None` if the index knows too little.
+    /// The short list for a query; `None` if the index knows too little. It knows nothing of tags.
     pub(in crate::folder) fn answer(&self, query: &Query, scheme: &str) -> Option<String> {
+        if !query.tags.is_empty() {
+            return None;
+        }
         let words = keywords(&query.text);
         let candidates: BTreeSet<usize> =
             words.iter().filter_map(|word| self.by_keyword.get(word)).flatten().copied().collect();
@@ -66,7 +70,7 @@ impl Scenarios {
         let mut scored: Vec<(u32, &Scenario)> = candidates
             .into_iter()
             .map(|at| &self.entries[at])
-            .filter(|entry| query.kinds.is_empty() || query.kinds.contains(&entry.category))
+            .filter(|entry| query.admits(entry.folder(), &entry.kind()))
             .filter(|entry| narrowed.as_ref().is_none_or(|start| entry.uri.starts_with(start.as_str())))
             .map(|entry| (score(entry, &words), entry))
             .filter(|(score, _)| *score > 0)
@@ -89,13 +93,29 @@ impl Scenarios {
                 text,
                 "{}. **{}: {name}** (~{} tokens)\n   @{}\n\n",
                 at + 1,
-                label(&entry.category),
+                label(&entry.kind()),
                 entry.tokens,
                 entry.uri
             );
         }
         text.push_str("Read a URI to load it; more words in the query narrow the list.\n");
         Some(text)
+    }
+}
+
+impl Scenario {
+    /// The folder its resource is in.
+    fn folder(&self) -> &str {
+        let path = self.uri.split_once("://").map_or(self.uri.as_str(), |(_, path)| path);
+        path.split('/').next().unwrap_or_default()
+    }
+
+    /// What its resource is called: by its declared category, in the singular or plural, or else by its folder.
+    fn kind(&self) -> String {
+        match self.category.trim() {
+            "" => kind(self.folder()).to_owned(),
+            category => kind(&category.to_lowercase()).to_owned(),
+        }
     }
 }
 

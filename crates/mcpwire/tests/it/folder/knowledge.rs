@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{LIBRARY, ask, everywhere, library, read, refused, with_version};
+use crate::support::client::Client;
 use crate::support::scratch::Scratch;
 
 #[tokio::test]
@@ -199,6 +200,38 @@ async fn an_index_of_scenarios_is_used_where_there_is_one() {
         assert!(other.contains("**Query Results:**"), "one candidate is too few: {other}");
     })
     .await;
+}
+
+#[tokio::test]
+async fn categories_filter_in_index_mode_with_and_without_an_index() {
+    let folder = library();
+    super::write(&folder, &[("resources/skills/rest.md", "---\ntags: [rest-api]\nuseWhen: []\n---\n# Rest\n")]);
+    let suite = async |client: &mut Client| {
+        for categories in ["skill", "skills", "Skill", "skill,workflow"] {
+            let uri = format!("orchestr8://match?query=rest+api&mode=index&categories={categories}");
+            let text = read(client, &uri).await;
+            assert!(text.contains("orchestr8://skills/rest"), "{uri}: {text}");
+            assert!(!text.contains("orchestr8://agents/") && !text.contains("skills/beta"), "{uri}: {text}");
+        }
+        let both = read(client, "orchestr8://match?query=rest+api&mode=index&categories=skill,agent").await;
+        assert!(both.contains("orchestr8://agents/alpha") && both.contains("orchestr8://skills/rest"), "{both}");
+        let none = read(client, "orchestr8://match?query=rest+api&mode=index&categories=workflow").await;
+        assert!(none.contains("**Query Results:** 0 matched"), "{none}");
+        let tagged = read(client, "orchestr8://match?query=rest+api&mode=index&tags=typescript").await;
+        assert!(tagged.contains("alpha") && !tagged.contains("skills/rest"), "{tagged}");
+    };
+    everywhere(&folder.file(""), &suite).await;
+    let entry = |uri: &str, category: &str| json!({"keywords": ["rest", "api"], "uri": uri, "category": category});
+    let index = json!({"index": {
+        "s1": entry("orchestr8://agents/alpha", "agents"), "s2": entry("orchestr8://agents/alpha", "agent"),
+        "s3": entry("orchestr8://skills/rest", "skills"), "s4": entry("orchestr8://skills/rest", ""),
+    }})
+    .to_string();
+    let keywords = json!({"keywords": {"rest": ["s1", "s3"], "api": ["s2", "s4"]}}).to_string();
+    let files =
+        [("resources/.index/usewhen-index.json", index.as_str()), ("resources/.index/keyword-index.json", &keywords)];
+    super::write(&folder, &files);
+    everywhere(&folder.file(""), &suite).await;
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use super::{SAMPLE, library};
+use super::{SAMPLE, library, write};
 use crate::support::process::Mcpwire;
 use crate::support::reach::MCPWIRE;
 use crate::support::scratch::Scratch;
@@ -129,6 +129,42 @@ async fn places_can_be_given_by_the_environment() {
     client.request(2, "resources/read", json!({"uri": "orchestr8://match?query=soup"})).await;
     assert!(client.message().await["result"]["contents"][0]["text"].as_str().unwrap().contains("skills/beta"));
     client.finish().await;
+}
+
+#[tokio::test]
+async fn broken_category_files_are_reported_on_stderr() {
+    let folder = Scratch::new();
+    let files = [
+        ("data/shops/records.json", "[{\"id\":\"a\"}]"),
+        ("data/shops/category.json", "{"),
+        ("data/shops/relationships.json", "{}"),
+        ("data/shops/schemas/record.json", "[\n1,]"),
+        ("data/goods/records.json", "[{\"id\":\"a\"},\n{]"),
+        ("data/rows/records.csv", "id,name\n1,2,3\n"),
+    ];
+    write(&folder, &files);
+    let expected = [
+        "skipped data/shops/category.json:1: ",
+        "skipped data/shops/relationships.json:1: ",
+        "skipped data/shops/schemas/record.json:2: ",
+        "skipped data/goods/records.json:2: ",
+        "skipped data/rows/records.csv:2: ",
+    ];
+    let mut client = Mcpwire::start(&["connect", &folder.file("")]);
+    client.open_session().await;
+    let search = json!({"name": "relevant-data.searchRecords", "arguments": {"categoryId": "goods"}});
+    client.request(1, "tools/call", search).await;
+    assert!(client.message().await["error"]["message"].as_str().unwrap().contains("goods/records.json:2"));
+    let stderr = client.finish().await;
+    for expected in expected {
+        assert_eq!(stderr.matches(expected).count(), 1, "{expected} in {stderr}");
+    }
+    let list = std::process::Command::new(crate::support::reach::MCPWIRE).args(["tools", &folder.file("")]).output();
+    let stderr = String::from_utf8(list.unwrap().stderr).unwrap();
+    for expected in expected {
+        assert_eq!(stderr.matches(expected).count(), 1, "{expected} in {stderr}");
+    }
+    assert!(!stderr.contains("[INFO]"), "{stderr}");
 }
 
 #[tokio::test]
