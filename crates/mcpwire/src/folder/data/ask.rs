@@ -1,12 +1,11 @@
 //! Questions: recognised, routed to the agent they are for, and answered with a summary, data and Markdown.
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value, json};
 
 use super::category::Category;
 use super::classify::{Intent, Verdict, classify};
 use super::insight::insight;
+use super::question::{Known, Understood};
 use super::relations::{relations, title};
 use super::search::{Search, query};
 use super::tools::{ToolFault, excerpt};
@@ -14,6 +13,54 @@ use crate::folder::catalog::Catalog;
 
 /// How many records are told in words.
 const MOST_TOLD: usize = 20;
+
+/// Words that ask for the shape of the data.
+const SHAPE_WORDS: [&str; 20] = [
+    "schema",
+    "schemas",
+    "field",
+    "fields",
+    "column",
+    "columns",
+    "attribute",
+    "attributes",
+    "property",
+    "properties",
+    "relationship",
+    "relationships",
+    "metadata",
+    "structure",
+    "types",
+    "folder",
+    "describe",
+    "definition",
+    "catalogue",
+    "catalog",
+];
+
+/// Words that ask what records tell together.
+const INSIGHT_WORDS: [&str; 14] = [
+    "plan",
+    "overview",
+    "summary",
+    "summarize",
+    "summarise",
+    "explain",
+    "connections",
+    "insight",
+    "insights",
+    "narrative",
+    "analyze",
+    "analyse",
+    "statistics",
+    "distribution",
+];
+
+/// Words that ask for records.
+const REQUEST_WORDS: [&str; 21] = [
+    "list", "find", "show", "fetch", "get", "give", "display", "search", "return", "retrieve", "select", "count",
+    "query", "filter", "who", "whom", "whose", "which", "what", "where", "many",
+];
 
 /// A question as it came.
 #[derive(Debug)]
@@ -34,15 +81,23 @@ struct Said {
 
 pub(super) fn ask(catalog: &Catalog, question: &Question<'_>) -> Result<Value, ToolFault> {
     let topic = question.topic.map(str::trim).filter(|topic| !topic.is_empty());
+    let known = Known::new(catalog, question.text);
     let category = match topic {
         Some(topic) => catalog.category(topic),
-        None => mentioned(catalog, question.text),
+        None => known.category(),
     };
     let verdict = classify(question.text, category.map(|category| &**category));
-    let intent = verdict.intent;
     if question.text.trim().is_empty() {
         return Ok(clarification(catalog, &verdict, "Empty question"));
     }
+    let mut understood = category.map(|category| known.understand(category)).unwrap_or_default();
+    if !question.criteria.is_empty() {
+        understood.relax();
+    }
+    let intent = match category {
+        Some(category) => settle(verdict.intent, &known, &understood, category),
+        None => verdict.intent,
+    };
     let Some(category) = category else {
         return Ok(match topic {
             Some(topic) => unknown(catalog, intent, topic),
@@ -52,7 +107,7 @@ pub(super) fn ask(catalog: &Catalog, question: &Question<'_>) -> Result<Value, T
     };
     let said = match intent {
         Intent::Metadata => metadata(category)?,
-        Intent::Records => records(catalog, category, question)?,
+        Intent::Records => records(catalog, category, question, &understood)?,
         Intent::Insight => exploration(catalog, category)?,
         Intent::Clarification => return Ok(clarification(catalog, &verdict, "No known signals")),
     };
@@ -63,26 +118,29 @@ pub(super) fn ask(catalog: &Catalog, question: &Question<'_>) -> Result<Value, T
     Ok(answer(intent, intent.agent(), &said.summary, &rationale, said.payload, &said.markdown))
 }
 
+/// The intent of a question, now that its words are understood. Words of a category's agents are only a guess: a question
+/// that asks for records gets records, unless it speaks of schemas, plans and the like itself.
+fn settle(guess: Intent, known: &Known<'_>, understood: &Understood, category: &Category) -> Intent {
+    let is_shape = known.says_apart_from_names(&SHAPE_WORDS, category);
+    let is_insight = known.says_apart_from_names(&INSIGHT_WORDS, category);
+    let is_bare = known.names_a_category() && !known.says(&["tell", "more"]);
+    let is_request = known.says(&REQUEST_WORDS) || !understood.is_empty();
+    match guess {
+        Intent::Metadata if !is_shape && is_request => Intent::Records,
+        Intent::Insight if !is_insight && is_request => Intent::Records,
+        Intent::Records if is_shape && understood.is_empty() => Intent::Metadata,
+        Intent::Clarification if is_shape => Intent::Metadata,
+        Intent::Clarification if is_insight => Intent::Insight,
+        Intent::Clarification if is_request || is_bare => Intent::Records,
+        guess => guess,
+    }
+}
+
 fn answer(intent: Intent, agent: &str, summary: &str, rationale: &str, payload: Value, markdown: &str) -> Value {
     json!({
         "intent": intent.name(), "agent": agent, "summary": summary, "rationale": rationale, "payload": payload,
         "markdown": markdown,
     })
-}
-
-/// The category that a question names; of several the first.
-fn mentioned<'a>(catalog: &'a Catalog, question: &str) -> Option<&'a Arc<Category>> {
-    let text = spaced(question);
-    let place = |category: &Category| category.names().filter_map(|name| text.find(&spaced(name))).min();
-    let named = catalog.data.iter().filter_map(|category| Some((place(category)?, category)));
-    named.min_by_key(|(place, _)| *place).map(|(_, category)| category)
-}
-
-/// The words of a text, each between spaces, so that a part of it is found only as whole words.
-fn spaced(text: &str) -> String {
-    let lower = text.to_lowercase();
-    let words: Vec<&str> = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    format!(" {} ", words.join(" "))
 }
 
 fn clarification(catalog: &Catalog, verdict: &Verdict, why: &str) -> Value {
@@ -122,8 +180,14 @@ fn metadata(category: &Category) -> Result<Said, ToolFault> {
     Ok(Said { summary, rationale: "The question is about the shape of the data".into(), payload, markdown })
 }
 
-fn records(catalog: &Catalog, category: &Category, question: &Question<'_>) -> Result<Said, ToolFault> {
-    let found = query(category, &question.criteria, &Search { limit: question.limit, ..Search::default() })?;
+fn records(
+    catalog: &Catalog,
+    category: &Category,
+    question: &Question<'_>,
+    understood: &Understood,
+) -> Result<Said, ToolFault> {
+    let search = Search { limit: question.limit, ..Search::default() };
+    let found = query(category, &question.criteria, understood, &search)?;
     let summary = format!("Returned {} records from {}", found.total, category.name());
     let relations = relations(catalog, category);
     let (mut listed, mut lines, mut links) = (Vec::new(), Vec::new(), Vec::new());
@@ -138,16 +202,53 @@ fn records(catalog: &Catalog, category: &Category, question: &Question<'_>) -> R
     if found.total > lines.len() {
         lines.push(format!("… and {} more", found.total - lines.len()));
     }
+    let mut criteria = understood.criteria();
+    criteria.extend(question.criteria.clone());
+    let explained = explained(question, understood, found.total);
     let mut markdown = format!("### {summary}\n\n{}", bullets(&lines));
     if !links.is_empty() {
         markdown.push_str(&format!("\n\nConnections:\n{}", bullets(&links)));
     }
-    let mut payload =
-        json!({ "records": listed, "total": found.total, "criteria": question.criteria, "narratives": links });
+    if !explained.is_empty() {
+        markdown.push_str(&format!("\n\n{}", explained.join("\n\n")));
+    }
+    let not_understood: Vec<&str> = understood.not_understood().collect();
+    let unmatched: Vec<&str> = understood.unmatched.iter().map(|unmatched| unmatched.value.as_str()).collect();
+    let mut payload = json!({
+        "records": listed, "total": found.total, "criteria": criteria, "understood": understood.told(),
+        "notUnderstood": not_understood, "unmatched": unmatched, "narratives": links,
+    });
     if let Some(next) = found.next {
         payload["nextCursor"] = json!(next);
     }
-    Ok(Said { summary, rationale: "The question asks for records".into(), payload, markdown })
+    let rationale = [vec!["The question asks for records.".to_owned()], explained].concat().join(" ");
+    Ok(Said { summary, rationale, payload, markdown })
+}
+
+/// Which criteria were used, which words were not, and why nothing was found.
+fn explained(question: &Question<'_>, understood: &Understood, total: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let given = question.criteria.iter().map(|(field, wanted)| format!("{field} = {wanted}"));
+    let used: Vec<String> = understood.told().into_iter().chain(given).collect();
+    if !used.is_empty() {
+        lines.push(format!("Criteria: {}.", used.join("; ")));
+    }
+    for unmatched in &understood.unmatched {
+        let value = excerpt(&unmatched.value);
+        lines.push(match &unmatched.field {
+            Some(field) => {
+                format!("No record has \"{value}\" as {field}. Known are, for example: {}.", unmatched.known.join(", "))
+            }
+            None => format!("No record has \"{value}\"."),
+        });
+    }
+    if total == 0 && understood.unmatched.is_empty() {
+        lines.push("No record fulfils all criteria.".to_owned());
+    }
+    if !understood.unknown.is_empty() {
+        lines.push(format!("Not understood: {}.", understood.unknown.join(", ")));
+    }
+    lines
 }
 
 fn exploration(catalog: &Catalog, category: &Category) -> Result<Said, ToolFault> {

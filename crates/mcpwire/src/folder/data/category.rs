@@ -114,6 +114,8 @@ pub(super) struct Relationship {
     pub(super) key: String,
     #[serde(default)]
     pub(super) name: String,
+    #[serde(default)]
+    pub(super) description: String,
     pub(super) target_category: String,
     pub(super) source_field: String,
     #[serde(default = "id")]
@@ -252,6 +254,14 @@ impl Category {
         });
         let only = if all.len() == 1 { all.first() } else { None };
         named.or(only).map(|schema| schema["schema"].clone())
+    }
+
+    /// Other names for a field.
+    pub(super) fn field_aliases(&self, field: &str) -> Vec<&str> {
+        let declared =
+            self.about.config.field_aliases.iter().filter(|(_, of)| *of == field).map(|(alias, _)| alias.as_str());
+        let usual = FIELD_ALIASES.iter().filter(|(category, _, of)| *category == self.id && *of == field);
+        declared.chain(usual.map(|(_, alias, _)| *alias)).collect()
     }
 
     /// The name that records use for a field.

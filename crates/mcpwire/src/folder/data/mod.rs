@@ -8,6 +8,7 @@ mod field;
 mod filter;
 mod insight;
 mod pretty;
+mod question;
 mod records;
 mod relations;
 mod schema;

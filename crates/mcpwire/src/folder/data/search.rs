@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::category::Category;
 use super::filter::{is_blank, lenient, resolve, strict};
+use super::question::Understood;
 use super::records::Records;
 use super::tools::ToolFault;
 
@@ -65,10 +66,11 @@ pub(super) fn search(category: &Category, search: &Search<'_>) -> Result<Found, 
     page(records, &key, numbers, search, &category.limits)
 }
 
-/// Searches by the lenient rules; names of fields may be their aliases.
+/// Searches by the lenient rules among the records that a question asks for; names of fields may be their aliases.
 pub(super) fn query(
     category: &Category,
     criteria: &Map<String, Value>,
+    question: &Understood,
     search: &Search<'_>,
 ) -> Result<Found, ToolFault> {
     let records = category.records().map_err(ToolFault::Failed)?;
@@ -77,7 +79,10 @@ pub(super) fn query(
     let is_known = |field: &str| first.contains_key(field) || schema["properties"].get(field).is_some();
     let criteria = resolve(criteria, |name| category.field_name(name, is_known));
     let key = format!("lenient {}", Value::Object(criteria.clone()));
-    let numbers = records.answer(key.clone(), || records.select(None, |record| lenient(&criteria, record)));
+    let mut numbers = records.answer(key.clone(), || records.select(None, |record| lenient(&criteria, record)));
+    if !question.is_empty() {
+        numbers = Arc::new(numbers.iter().copied().filter(|at| question.admits(*at)).collect());
+    }
     page(records, &key, numbers, search, &category.limits)
 }
 

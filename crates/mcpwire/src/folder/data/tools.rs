@@ -78,7 +78,7 @@ pub(in crate::folder) fn definitions() -> Vec<Value> {
         tool(
             ASK,
             "Ask about the data",
-            "Answers a question about business data: what it is made of, which records fit, or what they tell together.",
+            "Answers a question about business data: what it is made of, which records fit, or what they tell together. Values may be quoted; the answer reports which criteria it used and which words it did not understand.",
             json!({
                 "question": { "type": "string", "description": "The question, in plain words" },
                 "topic": { "type": "string", "description": "The category it is about: id, name or alias" },

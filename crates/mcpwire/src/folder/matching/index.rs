@@ -11,7 +11,7 @@ use memchr::memmem;
 use super::fragment::Fragment;
 use super::keywords::keywords;
 use super::similarity::{letters, may_be_alike, points};
-use super::{Hit, Query};
+use super::{Hit, Mode, Query};
 
 /// The most keywords of a query that are looked for by similarity, too.
 const MOST_FUZZY: usize = 5;
@@ -151,7 +151,7 @@ impl Index {
     fn rank(&self, query: &Query, scores: &[u32]) -> Vec<Hit> {
         let allowed = |fragment: &Fragment| {
             query.folder.as_ref().is_none_or(|folder| *folder == fragment.folder)
-                && query.admits(&fragment.folder, fragment.kind())
+                && (query.mode != Mode::Index || query.admits(&fragment.folder, fragment.kind()))
                 && query.tags.iter().all(|tag| fragment.tags.contains(tag))
         };
         let mut hits: Vec<Hit> = (0..scores.len())

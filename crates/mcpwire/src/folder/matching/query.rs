@@ -77,11 +77,11 @@ impl Query {
         })
     }
 
-    /// Whether resources of this folder and kind may be in the answer. `categories` is a preference, except in index mode,
-    /// where it is a filter, both for the prepared index and for the matcher behind it.
+    /// Whether resources of this folder and kind are among the `categories`, if there are any. This is a filter in index
+    /// mode, both for the prepared index and for the matcher behind it; elsewhere it is a preference.
     pub(super) fn admits(&self, folder: &str, kind: &str) -> bool {
-        let filters = self.mode == Mode::Index && !self.kinds.is_empty();
-        !filters || self.kinds.iter().any(|wanted| wanted == kind || folder.strip_suffix('s') == Some(wanted))
+        let is_of = |wanted: &String| wanted == kind || folder.strip_suffix('s') == Some(wanted);
+        self.kinds.is_empty() || self.kinds.iter().any(is_of)
     }
 
     /// Whether a kind is preferred. Where the kinds are a filter, all that is left has an equal right.

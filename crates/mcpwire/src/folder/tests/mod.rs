@@ -1,6 +1,7 @@
 //! Drives a folder over an in-memory link, as clients of both eras would.
 
 mod live;
+mod questions;
 mod stateless;
 mod validity;
 

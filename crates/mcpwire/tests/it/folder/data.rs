@@ -141,8 +141,9 @@ async fn questions_go_to_the_agent_they_are_for() {
         assert_eq!(vague["payload"]["missingSignals"].as_array().unwrap().len(), 3);
 
         let title = said(client, "Find all people with the title Senior Developer", "people", json!({})).await;
-        assert_eq!((&title["intent"], &title["agent"]), (&json!("metadata"), &json!("relevant-data-manager")));
-        assert_eq!(title["summary"], "People snapshot with 7 records");
+        assert_eq!((&title["intent"], &title["agent"]), (&json!("records"), &json!("database-agent")));
+        assert_eq!(title["summary"], "Returned 0 records from People");
+        assert_eq!(title["payload"]["unmatched"], json!(["Senior Developer"]));
 
         let apps = said(client, "list apps", "Apps", json!({"criticality": " HIGH "})).await;
         assert_eq!((&apps["intent"], &apps["payload"]["total"]), (&json!("records"), &json!(3)));
@@ -156,7 +157,8 @@ async fn questions_go_to_the_agent_they_are_for() {
         assert_eq!(said(client, " ", "people", json!({})).await["rationale"], "Empty question");
         assert_eq!(said(client, "show records", "", json!({})).await["rationale"], "Missing topic");
         let named = said(client, "Show me all applications in the Engineering department", "", json!({})).await;
-        assert_eq!(named["summary"], "Returned 4 records from Applications");
+        assert_eq!(named["summary"], "Returned 2 records from Applications");
+        assert_eq!(named["payload"]["criteria"], json!({"ownerDepartmentId": "dept-eng"}));
     })
     .await;
 }
