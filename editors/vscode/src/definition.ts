@@ -6,6 +6,8 @@ export interface Settings {
   registerServerId: string;
   command: string;
   folder: string;
+  /** What the chat participant is called: `mcpwire` or `mybusiness`. */
+  chatName: string;
 }
 
 /** How a server is started. */

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { definitions, target, type Settings } from "../src/definition.js";
 
-const settings: Settings = { autoRegister: true, registerServerId: "mybusiness", command: "mcpwire", folder: "" };
+const settings: Settings = { autoRegister: true, registerServerId: "mybusiness", command: "mcpwire", folder: "", chatName: "mcpwire" };
 const has = (...paths: string[]) => (path: string) => paths.includes(path);
 
 test("the folder that is set is served", () => {
