@@ -9,6 +9,8 @@ use std::sync::Arc;
 pub enum Failure {
     /// The server could not be reached or is not ready to serve: the message was not executed, and later it may be.
     Unreachable(String),
+    /// No connection could be made: the same, and all the time since the message was sent went by in trying.
+    NotConnected(String),
     /// The server does not know our session (any more): the message was not executed.
     SessionLost(String),
     /// The connection broke before the answer was whole: the message may have been executed.
@@ -80,7 +82,10 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::Unreachable(why) | Failure::SessionLost(why) | Failure::Interrupted(why) => f.write_str(why),
+            Failure::Unreachable(why)
+            | Failure::NotConnected(why)
+            | Failure::SessionLost(why)
+            | Failure::Interrupted(why) => f.write_str(why),
             Failure::Refused(refusal) => f.write_str(&refusal.error),
         }
     }

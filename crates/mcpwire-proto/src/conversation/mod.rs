@@ -413,6 +413,6 @@ fn answer_by(request: &Message, failure: &Failure) -> Option<Message> {
         Failure::Refused(refusal) if era::refuses_everything(refusal) => None,
         Failure::Refused(refusal) => Some(Message::error_object(request.id(), &refusal.error)),
         Failure::SessionLost(why) => Some(Message::error(request.id(), code::INVALID_REQUEST, why)),
-        Failure::Unreachable(_) | Failure::Interrupted(_) => None,
+        Failure::Unreachable(_) | Failure::NotConnected(_) | Failure::Interrupted(_) => None,
     }
 }

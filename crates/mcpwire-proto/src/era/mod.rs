@@ -50,6 +50,8 @@ pub fn era_by(answer: &Message) -> Era {
 pub(crate) fn refuses_everything(refusal: &Refusal) -> bool {
     match refusal.cause.as_deref() {
         Some(Cause::Http(http)) => matches!(http.status, 401 | 403 | 407 | 429 | 500..),
+        // Who was not there for one message need not be looked for with another.
+        Some(Cause::Unreachable) => true,
         _ => false,
     }
 }

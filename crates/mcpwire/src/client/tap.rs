@@ -67,10 +67,10 @@ impl Tap {
 }
 
 /// A failure that nobody is to make up for.
-fn finally(event: Event) -> Event {
+pub(super) fn finally(event: Event) -> Event {
     let Event::Failed { message, failure } = event else { return event };
     let (cause, why) = match &failure {
-        Failure::Unreachable(why) => (Cause::Unreachable, why),
+        Failure::Unreachable(why) | Failure::NotConnected(why) => (Cause::Unreachable, why),
         Failure::Interrupted(why) => (Cause::Interrupted, why),
         Failure::SessionLost(why) => (Cause::SessionLost, why),
         Failure::Refused(_) => return Event::Failed { message, failure },

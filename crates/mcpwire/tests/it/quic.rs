@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Endpoint};
@@ -179,6 +179,29 @@ async fn certificates_are_shown_made_and_renewed() {
     assert_ne!(fs::read(scratch.path().join("certs/ca.crt")).expect("an authority"), authority);
     assert_eq!(run(&["renew", "nobody"]).await.0, Some(1));
     assert_eq!(run(&["make", "../out"]).await.0, Some(1));
+}
+
+/// Nothing tells of a port on which nobody listens, so each try takes its time.
+#[tokio::test]
+async fn an_orchestrator_that_is_not_there_is_waited_for_as_long_as_asked() {
+    let scratch = Scratch::new();
+    let certs = scratch.file("certs");
+    let nobody = std::net::UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let at = nobody.local_addr().expect("an address");
+    for scheme in ["quic", "quic+mcp"] {
+        let (target, wait) = (format!("{scheme}://{at}"), Duration::from_secs(1));
+        let mut client = Mcpwire::start(&["connect", &target, "--wait", "1s", "--certs-dir", &certs]);
+        let asked = Instant::now();
+        client.request(1, "initialize", json!({"protocolVersion": "2025-11-25", "capabilities": {}})).await;
+        let answer = client.message().await;
+        assert!(answer["error"]["message"].as_str().expect("an error").contains("gave up after 1s"), "{answer}");
+        assert!((wait..wait * 2).contains(&asked.elapsed()), "{scheme}: {:?}", asked.elapsed());
+        client.finish().await;
+        let asked = Instant::now();
+        let mut tools = Mcpwire::start(&["tools", &target, "--wait", "1s", "--certs-dir", &certs]);
+        assert_eq!(tools.wait().await.code(), Some(1));
+        assert!(asked.elapsed() < wait * 2, "{scheme}: {:?}", asked.elapsed());
+    }
 }
 
 /// Sends a frame as an orchestrator would, and gives the answer.

@@ -142,6 +142,8 @@ struct Owed {
     reopened: bool,
     /// The client has heard that it is listening.
     acknowledged: bool,
+    /// When it was last handed to the transport.
+    sent: Option<Instant>,
     /// When to give up waiting for an unreachable server.
     give_up: Option<Instant>,
     /// When to give up on a silent server.
@@ -335,7 +337,9 @@ impl Session {
             owed.deadline = None;
         }
         self.held.push_back(message);
-        if matches!(self.state, State::Waiting { .. }) {
+        // While a lost session is opened again, too: it may be that nobody can be reached.
+        let reopening = matches!(self.state, State::Opening) && self.generation > 0;
+        if reopening || matches!(self.state, State::Waiting { .. }) {
             self.limit_waits(now);
         }
     }
@@ -360,6 +364,7 @@ impl Session {
         }
         owed.generation = self.generation;
         owed.held = false;
+        owed.sent = Some(now);
         owed.deadline = deadline;
         let message = owed.message.clone();
         self.alarm_at(deadline);
@@ -447,6 +452,7 @@ impl Owed {
             repeated: false,
             reopened: false,
             acknowledged: false,
+            sent: None,
             give_up: None,
             deadline: None,
         }

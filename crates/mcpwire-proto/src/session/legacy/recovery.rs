@@ -26,7 +26,7 @@ impl Session {
                 tracing::info!(target: "bridge", "{message} found the session gone: {why}");
                 self.lose_session(&why, now);
             }
-            Failure::Unreachable(why) if message.is(method::INITIALIZED) => {
+            Failure::Unreachable(why) | Failure::NotConnected(why) if message.is(method::INITIALIZED) => {
                 self.hold(message, now);
                 self.wait(&why, Then::Flush, now);
             }
@@ -89,9 +89,10 @@ impl Session {
         let Some((_, owed)) = self.owed.settle(id) else { return };
         match (owed.to, failure) {
             (Creditor::Client, _) => {} // seen to above
-            (Creditor::Reopening, Failure::Unreachable(why) | Failure::Interrupted(why)) => {
-                self.wait(&why, Then::Reopen, now);
-            }
+            (
+                Creditor::Reopening,
+                Failure::Unreachable(why) | Failure::NotConnected(why) | Failure::Interrupted(why),
+            ) => self.wait(&why, Then::Reopen, now),
             (Creditor::Reopening, failure) => self.close(&failure.to_string()),
             (Creditor::Restoring | Creditor::Comparing(_), failure) => {
                 tracing::warn!(target: "bridge", "{} failed in the new session: {failure}", owed.message);
@@ -99,12 +100,23 @@ impl Session {
         }
     }
 
+    /// A request for which there is no connection has waited for the server ever since it was sent.
+    fn count_connecting(&mut self, id: &Id) {
+        let Some(owed) = self.owed.entry(id) else { return };
+        let Some(sent) = owed.sent else { return };
+        let give_up = *owed.give_up.get_or_insert(sent + self.config.wait);
+        self.alarm_at(Some(give_up));
+    }
+
     fn client_request_failed(&mut self, id: &Id, failure: Failure, now: Instant) {
+        if matches!(failure, Failure::NotConnected(_)) {
+            self.count_connecting(id);
+        }
         let Some(owed) = self.owed.entry(id) else { return };
         let message = owed.message.clone();
         let opens = message.is(method::INITIALIZE);
         match failure {
-            Failure::Unreachable(why) => {
+            Failure::Unreachable(why) | Failure::NotConnected(why) => {
                 if owed.give_up.is_some_and(|give_up| give_up <= now) {
                     return self.give_up(id, &why);
                 }

@@ -238,6 +238,38 @@ fn nothing_waits_for_an_unreachable_server_longer_than_it_should() {
     assert_eq!(rig.answers_to(&Id::from(2)), 1);
 }
 
+/// Each try to connect takes longer than anybody wants to wait.
+#[test]
+fn the_time_that_a_try_to_connect_takes_counts_as_waiting() {
+    let mut rig = Rig::open();
+    rig.request(1, method::TOOLS_CALL);
+    rig.advance(Config::default().wait);
+    rig.fail(0, Failure::NotConnected("it does not answer".into()));
+    assert_eq!(rig.answers_to(&Id::from(1)), 1, "given up with the try that took all the time");
+    // A server that was at work on it all the time and then says that it did not do it is tried again.
+    rig.request(2, method::TOOLS_CALL);
+    rig.advance(Config::default().wait);
+    rig.fail(0, Failure::Unreachable("HTTP 503".into()));
+    assert_eq!(rig.answers_to(&Id::from(2)), 0);
+    rig.advance(Duration::from_secs(1));
+    rig.answer(0);
+    assert_eq!(rig.answers_to(&Id::from(2)), 1);
+}
+
+#[test]
+fn tries_to_connect_that_take_their_time_end_with_the_wait() {
+    let mut rig = Rig::open();
+    rig.request(1, method::TOOLS_CALL);
+    let started = rig.now;
+    rig.advance(Config::default().wait / 2);
+    while rig.answers_to(&Id::from(1)) == 0 {
+        rig.fail(0, Failure::NotConnected("it does not answer".into()));
+        let at = rig.session.poll_timeout().expect("something is planned");
+        rig.advance(at.saturating_duration_since(rig.now));
+    }
+    assert_eq!(rig.now - started, Config::default().wait);
+}
+
 #[test]
 fn a_request_cancelled_before_it_was_sent_never_is() {
     let mut rig = Rig::open();

@@ -13,6 +13,8 @@ use super::uuid;
 pub(super) enum NoAnswer {
     /// It was not executed.
     Unreachable(String),
+    /// It was not executed, as there is no connection.
+    NotConnected(String),
     /// It may have been executed.
     Interrupted(String),
     /// It was executed or refused, and trying again would not help.
@@ -45,7 +47,7 @@ pub(super) async fn start(
     request: Request,
 ) -> Result<Answers, NoAnswer> {
     let frame = encode(request_id, request)?;
-    let connection = peer.connection().await.map_err(NoAnswer::Unreachable)?;
+    let connection = peer.connection().await.map_err(NoAnswer::NotConnected)?;
     let (mut output, stream) = connection.open_bi().await.map_err(|error| NoAnswer::Unreachable(lost(&error)))?;
     match output.write_all(&frame).await {
         Ok(()) => {}

@@ -52,7 +52,7 @@ pub async fn register(address: Address, identity: &Identity, manifest: &Manifest
                 outcome = Err(why);
                 break;
             }
-            Ok(Err(NoAnswer::Unreachable(why) | NoAnswer::Interrupted(why))) => Err(why),
+            Ok(Err(NoAnswer::Unreachable(why) | NoAnswer::NotConnected(why) | NoAnswer::Interrupted(why))) => Err(why),
             Err(_) => Err("it does not answer".to_owned()),
         };
         if outcome.is_ok() {

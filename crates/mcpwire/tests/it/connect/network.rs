@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::PrivateKeyDer;
@@ -10,7 +11,8 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use serde_json::json;
 use tokio::io::{AsyncWriteExt, copy_bidirectional};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use super::{finish, initialize_params, open};
@@ -187,4 +189,25 @@ async fn a_server_on_this_machine_is_never_behind_a_proxy() {
     open(&mut client, &mut server, "2025-11-25").await;
     finish(client, server).await;
     proxy.assert_idle();
+}
+
+/// A server whose machine does not answer: here one that has more connections waiting than it takes.
+#[tokio::test]
+async fn a_server_that_accepts_no_connection_is_waited_for_as_long_as_asked() {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = socket.listen(1).unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut waiting = Vec::new();
+    while let Ok(Ok(stream)) = timeout(Duration::from_millis(300), TcpStream::connect(address)).await {
+        waiting.push(stream);
+    }
+    let wait = Duration::from_secs(1);
+    let mut client = Mcpwire::start(&["connect", &format!("http://{address}/mcp"), "--wait", "1s"]);
+    let asked = Instant::now();
+    client.request(1, "initialize", initialize_params("2025-11-25")).await;
+    let answer = client.message().await;
+    assert!(answer["error"]["message"].as_str().unwrap().contains("gave up after 1s"), "{answer}");
+    assert!((wait..wait * 2).contains(&asked.elapsed()), "{:?}", asked.elapsed());
+    client.finish().await;
 }

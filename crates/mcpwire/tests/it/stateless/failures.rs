@@ -81,7 +81,7 @@ async fn a_server_that_is_not_there_is_told_from_one_that_may_have_executed_it()
     assert!(matches!(failure(&mut link).await, Failure::Interrupted(_)));
     server.stop().await;
     send(&link, call(7, json!({}))).await;
-    assert!(matches!(failure(&mut link).await, Failure::Unreachable(_)));
+    assert!(matches!(failure(&mut link).await, Failure::NotConnected(_)));
 }
 
 #[tokio::test]

@@ -171,7 +171,7 @@ async fn errors_come_through_as_they_are() {
     let _ = rig.stop.send(());
     within("the front to end", rig.served).await.unwrap();
     send(&client, call(5, json!({}))).await;
-    assert!(matches!(failure(&mut client).await, Failure::Unreachable(_)));
+    assert!(matches!(failure(&mut client).await, Failure::NotConnected(_)));
 }
 
 #[tokio::test]

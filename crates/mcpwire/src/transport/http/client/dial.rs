@@ -14,7 +14,9 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
+/// How long a server may take to accept a connection, and how long at least to callers that would rather not wait.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+const CONNECT_LEAST: Duration = Duration::from_millis(500);
 /// How a dead peer is noticed on a stream that is silent by nature, for instance after a laptop's sleep.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
@@ -43,11 +45,12 @@ pub(super) struct Dial {
 }
 
 impl Dial {
-    pub(super) fn new(proxy: Option<Proxy>) -> Dial {
+    /// `wait` is how long a request waits for a server that cannot be reached.
+    pub(super) fn new(proxy: Option<Proxy>, wait: Duration) -> Dial {
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
         tcp.set_nodelay(true);
-        tcp.set_connect_timeout(Some(CONNECT_LIMIT));
+        tcp.set_connect_timeout(Some(wait.clamp(CONNECT_LEAST, CONNECT_LIMIT)));
         tcp.set_keepalive(Some(KEEP_ALIVE));
         tcp.set_keepalive_interval(Some(KEEP_ALIVE / 3));
         tcp.set_keepalive_retries(Some(3));

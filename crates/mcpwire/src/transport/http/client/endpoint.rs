@@ -95,7 +95,7 @@ impl Endpoint {
             .with_tls_config(tls.config(secure)?)
             .https_or_http()
             .enable_all_versions()
-            .wrap_connector(Dial::new(proxy));
+            .wrap_connector(Dial::new(proxy, resume_for));
         let http = Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())

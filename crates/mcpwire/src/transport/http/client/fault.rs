@@ -36,7 +36,8 @@ impl From<SendError> for Failure {
     fn from(error: SendError) -> Failure {
         let text = error.to_string();
         match error {
-            SendError::Unreachable(_) | SendError::Tls(_) | SendError::NotProcessed(_) => Failure::Unreachable(text),
+            SendError::Unreachable(_) | SendError::Tls(_) => Failure::NotConnected(text),
+            SendError::NotProcessed(_) => Failure::Unreachable(text),
             SendError::Interrupted(_) => Failure::Interrupted(text),
             SendError::Distrusted(reason) => status::refused(&format!("{text}; {}", reason.advice()), None),
             SendError::Redirected { status, location } => {

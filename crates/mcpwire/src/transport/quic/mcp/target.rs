@@ -37,7 +37,7 @@ pub fn connect(options: TargetOptions) -> Result<(Link, JoinHandle<()>), Unusabl
 async fn run(peer: Peer, limit: usize, mut outbox: Outbox) {
     while let Some(first) = outbox.first().await {
         match peer.connection().await {
-            Err(why) => outbox.failed(first.message, Failure::Unreachable(why)).await,
+            Err(why) => outbox.failed(first.message, Failure::NotConnected(why)).await,
             Ok(connection) => match converse(&connection, limit, first, &mut outbox).await {
                 // The next server must not find this one's connection.
                 Some(why) => {

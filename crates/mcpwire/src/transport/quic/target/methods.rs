@@ -78,7 +78,7 @@ async fn initialize(orchestrator: &Orchestrator, message: &Message) -> Result<Va
 async fn reach(orchestrator: &Orchestrator) -> Result<(), Stop> {
     match orchestrator.peer.connection().await {
         Ok(_) => Ok(()),
-        Err(why) => Err(Stop::Failed(Failure::Unreachable(why))),
+        Err(why) => Err(Stop::Failed(Failure::NotConnected(why))),
     }
 }
 

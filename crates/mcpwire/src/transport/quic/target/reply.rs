@@ -99,6 +99,7 @@ impl<R: Into<Refusal>> From<R> for Stop {
 pub(super) fn no_answer(call: &'static str) -> impl Fn(NoAnswer) -> Stop {
     move |failure| match failure {
         NoAnswer::Unreachable(why) => Stop::Failed(Failure::Unreachable(why)),
+        NoAnswer::NotConnected(why) => Stop::Failed(Failure::NotConnected(why)),
         NoAnswer::Interrupted(why) => Stop::Failed(Failure::Interrupted(why)),
         NoAnswer::Useless(why) if why == UNEXPECTED => Refusal::internal(why).into(),
         NoAnswer::Useless(why) => Refusal::internal(format!("orchestrator {call} failed: {why}")).into(),
