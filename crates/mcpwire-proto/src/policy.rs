@@ -40,7 +40,7 @@ impl Policy {
     }
 
     /// Checks a message of the client. A notification `tools/call` counts as well: some servers run it.
-    pub(crate) fn check(&self, message: &Message) -> Result<(), Fault> {
+    pub fn check(&self, message: &Message) -> Result<(), Fault> {
         if self.is_open() || !message.is(method::TOOLS_CALL) {
             return Ok(());
         }
@@ -63,7 +63,7 @@ impl Policy {
     ///
     /// A list is recognised by its shape. Request ids would be the alternative, and a client that uses one twice, or
     /// cancels the request, must not get the whole list.
-    pub(crate) fn filter(&self, message: Message) -> Message {
+    pub fn filter(&self, message: Message) -> Message {
         let (false, Kind::Result { id }) = (self.is_open(), message.kind()) else { return message };
         if !message.payload().is_some_and(|result| result.contains(r#""tools""#)) {
             return message;

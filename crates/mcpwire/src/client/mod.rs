@@ -113,6 +113,7 @@
 mod books;
 mod connection;
 pub mod content;
+pub mod direct;
 mod driver;
 mod error;
 mod handler;

@@ -205,7 +205,7 @@ pub(super) async fn until(deadline: Option<Instant>) {
     }
 }
 
-async fn cancelled(cancel: Option<&Cancel>) -> String {
+pub(super) async fn cancelled(cancel: Option<&Cancel>) -> String {
     match cancel {
         Some(cancel) => cancel.cancelled().await,
         None => std::future::pending().await,

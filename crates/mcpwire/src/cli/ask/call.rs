@@ -40,7 +40,7 @@ pub(in crate::cli) struct Args {
     args: Option<String>,
 }
 
-fn object(text: &str) -> Result<String, String> {
+pub(super) fn object(text: &str) -> Result<String, String> {
     serde_json::from_str::<&RawValue>(text).map_err(|e| format!("expected JSON: {e}"))?;
     Object::parse(text).map(|object| object.to_string()).ok_or_else(|| "expected a JSON object".to_owned())
 }

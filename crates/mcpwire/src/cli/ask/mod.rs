@@ -7,6 +7,7 @@ pub(super) mod ping;
 mod progress;
 pub(super) mod prompt;
 pub(super) mod read;
+pub(super) mod request;
 pub(super) mod terminal;
 mod values;
 
@@ -161,18 +162,18 @@ impl Handler for Shell {
     }
 }
 
-/// `call`, `read` and `prompt` take arguments behind TARGET, and COMMAND behind those. If the target is given in another way,
+/// `call`, `read`, `prompt` and `request` take arguments behind TARGET, and COMMAND behind those. If the target is given in another way,
 /// there is no argument TARGET.
 pub(super) fn arranged(command: Command, argv: &[OsString]) -> Command {
     // Most of those who start us have no use for this: they connect.
-    let concerned = ["call", "read", "prompt", "help"];
-    if argv.get(1).is_some_and(|verb| !concerned.iter().any(|concerned| verb == concerned)) {
+    const CONCERNED: [&str; 4] = ["call", "read", "prompt", "request"];
+    if argv.get(1).is_some_and(|verb| verb != "help" && !CONCERNED.iter().any(|concerned| verb == concerned)) {
         return command;
     }
     let elsewhere =
         |arg: &OsString| arg == "--" || arg == "--mcp-hub" || arg.to_string_lossy().starts_with("--orchestrator-addr");
     let elsewhere = argv.iter().any(elsewhere);
-    ["call", "read", "prompt"].into_iter().fold(command, |command, verb| {
+    CONCERNED.into_iter().fold(command, |command, verb| {
         command.mut_subcommand(verb, |verb| {
             let others = verb.get_positionals().map(|arg| arg.get_id().to_string());
             let others: Vec<String> = others.filter(|id| id != "target" && id != "command").collect();
@@ -189,6 +190,7 @@ pub(super) fn arranged(command: Command, argv: &[OsString]) -> Command {
             let rest = match verb.get_name() {
                 "call" => "TOOL [NAME=VALUE]...",
                 "read" => "URI",
+                "request" => "METHOD [JSON]",
                 _ => "NAME [KEY=VALUE]...",
             };
             let start = format!("mcpwire {} [OPTIONS]", verb.get_name());

@@ -1,5 +1,6 @@
 //! The commands for a person at a shell, against real servers.
 
+mod request;
 mod terminal;
 
 use std::process::Stdio;

@@ -2,6 +2,7 @@
 //! server in both eras.
 
 mod asking;
+mod direct;
 mod hostile;
 mod http;
 mod lists;
