@@ -4,14 +4,18 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use http::header::{AUTHORIZATION, HOST, ORIGIN, WWW_AUTHENTICATE};
+use http::header::{
+    AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, ORIGIN, TRANSFER_ENCODING, WWW_AUTHENTICATE,
+};
 use http::request::Parts;
+use http::uri::{Authority, Scheme};
 use http::{HeaderValue, StatusCode};
 
 use subtle::ConstantTimeEq;
 
 use super::answer::Refusal;
 use super::options::Options;
+use crate::transport::http::LAST_EVENT_ID;
 
 /// A bearer token. It is compared in constant time and never shown.
 #[derive(Clone)]
@@ -47,14 +51,16 @@ pub(super) fn check_token(request: &Parts, options: &Options) -> Result<(), Refu
     Err(Refusal::new(StatusCode::UNAUTHORIZED, text).with(WWW_AUTHENTICATE, "Bearer"))
 }
 
+/// Headers that say one thing. Of several, a proxy before us may have gone by another than we would.
+const SINGLE: [HeaderName; 6] =
+    [HOST, ORIGIN, AUTHORIZATION, CONTENT_TYPE, CONTENT_LENGTH, HeaderName::from_static(LAST_EVENT_ID)];
+/// So do the protocol's own, as in `Mcp-Session-Id`.
+const PROTOCOL: &str = "mcp-";
+
 /// Checks a request before anything else is done with it (2025-11-25, Transports, Security Warning).
 pub(super) fn check_source(request: &Parts, options: &Options) -> Result<(), Refusal> {
-    let host = match (request.headers.get(HOST), request.uri.authority()) {
-        (Some(host), _) => host.to_str().unwrap_or_default(),
-        (None, Some(authority)) => authority.as_str(),
-        (None, None) => "",
-    };
-    if !host_allowed(host, &options.allowed_hosts) {
+    check_unambiguous(request)?;
+    if !host_allowed(host_of(request)?, &options.allowed_hosts) {
         return Err(Refusal::new(
             StatusCode::FORBIDDEN,
             "this Host is not allowed; --allow-host NAME allows it (loopback names are allowed always)",
@@ -75,6 +81,54 @@ pub(super) fn check_source(request: &Parts, options: &Options) -> Result<(), Ref
     Ok(())
 }
 
+/// Refuses a request that others on its way may have understood in another way.
+fn check_unambiguous(request: &Parts) -> Result<(), Refusal> {
+    let headers = &request.headers;
+    // Most requests repeat no header at all.
+    if headers.len() > headers.keys_len() {
+        let single = |name: &&HeaderName| SINGLE.contains(name) || name.as_str().starts_with(PROTOCOL);
+        let repeated = |name: &&HeaderName| headers.get_all(*name).iter().nth(1).is_some();
+        if let Some(name) = headers.keys().filter(single).find(repeated) {
+            return Err(bad_request(&format!("expected at most one header {name}")));
+        }
+    }
+    // RFC 9112, section 6.3: this ought to be handled as an error.
+    if headers.contains_key(TRANSFER_ENCODING) && headers.contains_key(CONTENT_LENGTH) {
+        return Err(bad_request("expected Content-Length or Transfer-Encoding, got both"));
+    }
+    Ok(())
+}
+
+/// The host that a request is for (RFC 9112, sections 3.2 and 3.2.2; RFC 9110, section 7.2).
+fn host_of(request: &Parts) -> Result<&str, Refusal> {
+    let header = match request.headers.get(HOST).map(HeaderValue::to_str) {
+        None => None,
+        Some(Ok(host)) if is_host(host) => Some(host),
+        Some(_) => return Err(bad_request("expected Host to be a name and an optional port")),
+    };
+    if request.uri.scheme().is_some_and(|scheme| *scheme != Scheme::HTTP && *scheme != Scheme::HTTPS) {
+        return Err(bad_request("expected a target of http or https"));
+    }
+    match (header, request.uri.authority().map(Authority::as_str)) {
+        (Some(host), Some(target)) if !host.eq_ignore_ascii_case(target) => {
+            Err(bad_request("expected Host to be that of the request's target"))
+        }
+        (_, Some(target)) => Ok(target),
+        (Some(host), None) => Ok(host),
+        (None, None) => Err(bad_request("expected the header Host")),
+    }
+}
+
+fn bad_request(text: &str) -> Refusal {
+    Refusal::new(StatusCode::BAD_REQUEST, text)
+}
+
+/// Whether the text can be a host and a port (RFC 3986, section 3.2, without user information).
+fn is_host(text: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~%!$&'()*+;=:[]".contains(&byte);
+    text.bytes().all(allowed) && name_of(text).is_some()
+}
+
 fn host_allowed(host: &str, allowed: &[String]) -> bool {
     let Some(name) = name_of(host) else { return false };
     is_loopback(name)
@@ -82,7 +136,11 @@ fn host_allowed(host: &str, allowed: &[String]) -> bool {
 }
 
 fn origin_allowed(origin: &str, allowed: &[String]) -> bool {
-    let host = origin.split_once("://").and_then(|(_, host)| name_of(host));
+    let host = match origin.split_once("://") {
+        // Other schemes are those of apps and extensions, whose hosts are names of their own.
+        Some(("http" | "https", host)) => name_of(host),
+        _ => None,
+    };
     host.is_some_and(is_loopback) || allowed.iter().any(|a| a == "*" || a.eq_ignore_ascii_case(origin))
 }
 
@@ -143,11 +201,32 @@ mod tests {
     }
 
     #[test]
+    fn a_host_is_a_name_and_a_port() {
+        for host in ["localhost", "a.example:80", "[::1]:1", "10.0.0.1"] {
+            assert!(is_host(host), "{host}");
+        }
+        for text in ["", "a b", "localhost, evil.example", "user@localhost", "localhost/evil", "[::1", "a:b", "mün"] {
+            assert!(!is_host(text), "{text}");
+        }
+    }
+
+    #[test]
     fn origins_are_compared_whole() {
         for origin in ["http://localhost:6274", "https://127.0.0.1", "http://[::1]:3000"] {
             assert!(origin_allowed(origin, &[]), "{origin}");
         }
-        for origin in ["null", "", "http://evil.example.com", "http://localhost.evil.example", "localhost"] {
+        for origin in [
+            "null",
+            "",
+            "http://evil.example.com",
+            "http://localhost.evil.example",
+            "localhost",
+            "evil://localhost",
+            "chrome-extension://127.0.0.1",
+            "http://evil@localhost",
+            "http://localhost/evil",
+            "http://evil://localhost",
+        ] {
             assert!(!origin_allowed(origin, &[]), "{origin}");
         }
         let allowed = ["https://app.example".to_owned()];

@@ -30,7 +30,8 @@ pub(super) async fn listen(front: &Front, head: &Parts) -> Result<Response<Body>
 
 pub(super) async fn post(front: &Front, head: &Parts, body: Incoming) -> Result<Response<Body>, Refusal> {
     let query = head.uri.query().unwrap_or_default();
-    let Some(id) = query.split('&').find_map(|part| part.strip_prefix(SESSION)) else {
+    let mut ids = query.split('&').filter_map(|part| part.strip_prefix(SESSION));
+    let (Some(id), None) = (ids.next(), ids.next()) else {
         let text = format!("expected the endpoint that {STREAM_PATH} announced, with its {SESSION}…");
         return Err(Refusal::new(StatusCode::BAD_REQUEST, &text));
     };

@@ -36,6 +36,57 @@ async fn strangers_are_refused_with_the_name_of_the_flag() {
     }
 }
 
+/// The status that a head gets, sent as it is written.
+async fn status_of(rig: &Rig, head: &str) -> String {
+    let mut stream = TcpStream::connect(rig.address).await.unwrap();
+    let body = NOTIFICATION.len();
+    let usual = format!("Content-Type: application/json\r\nContent-Length: {body}\r\nConnection: close\r\n");
+    stream.write_all(format!("{head}\r\n{usual}\r\n{NOTIFICATION}").as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    within(stream.read_to_string(&mut answer)).await.unwrap();
+    answer.lines().next().and_then(|line| line.split(' ').nth(1)).unwrap_or_default().to_owned()
+}
+
+#[tokio::test]
+async fn a_request_that_can_be_understood_in_two_ways_is_refused() {
+    let mut rig = Rig::start(Options { token: None, ..Options::default() }).await;
+    let (client, _server) = rig.session("2025-06-18").await;
+    let session = format!("Mcp-Session-Id: {}", client.session.as_ref().unwrap());
+    let twice = |header: &str| format!("POST /mcp HTTP/1.1\r\nHost: localhost\r\n{session}\r\n{header}\r\n{header}");
+    for (head, status) in [
+        (format!("POST /mcp HTTP/1.1\r\nHost: localhost\r\n{session}"), "202"),
+        (format!("POST http://localhost/mcp HTTP/1.1\r\nHost: localhost\r\n{session}"), "202"),
+        (twice("Accept: application/json, text/event-stream"), "202"),
+        (format!("POST /mcp HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n{session}"), "400"),
+        (format!("POST /mcp HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n{session}"), "400"),
+        (format!("POST /mcp HTTP/1.1\r\nHost: localhost, evil.example\r\n{session}"), "400"),
+        (format!("POST /mcp HTTP/1.1\r\nHost: user@localhost\r\n{session}"), "400"),
+        (format!("POST /mcp HTTP/1.1\r\n{session}"), "400"),
+        (format!("POST http://evil.example/mcp HTTP/1.1\r\nHost: localhost\r\n{session}"), "400"),
+        (format!("POST http://localhost/mcp HTTP/1.1\r\nHost: evil.example\r\n{session}"), "400"),
+        (format!("POST http://evil.example/mcp HTTP/1.1\r\nHost: evil.example\r\n{session}"), "403"),
+        (format!("POST http://evil@localhost/mcp HTTP/1.1\r\nHost: localhost\r\n{session}"), "400"),
+        (format!("POST evil://localhost/mcp HTTP/1.1\r\nHost: localhost\r\n{session}"), "400"),
+        (format!("POST /mcp HTTP/1.1\r\nHost: localhost\r\nOrigin: evil://localhost\r\n{session}"), "403"),
+        (twice("Origin: http://localhost"), "400"),
+        (twice("Authorization: Bearer t"), "400"),
+        (twice("Content-Type: text/plain"), "400"),
+        (twice("MCP-Protocol-Version: 2025-06-18"), "400"),
+        (twice(&session), "400"),
+        (twice("Mcp-Method: notifications/initialized"), "400"),
+        (twice("Last-Event-ID: 1"), "400"),
+        (twice("Content-Length: 5"), "400"),
+        (
+            format!(
+                "POST /mcp HTTP/1.1\r\nHost: localhost\r\n{session}\r\nContent-Length: 5\r\nTransfer-Encoding: chunked"
+            ),
+            "400",
+        ),
+    ] {
+        assert_eq!(status_of(&rig, &head).await, status, "{head}");
+    }
+}
+
 #[tokio::test]
 async fn without_the_token_nothing_is_served() {
     let rig = Rig::start(Options { token: Token::new("open-sesame"), ..Options::default() }).await;
