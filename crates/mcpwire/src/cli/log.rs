@@ -1,6 +1,6 @@
 //! Log lines on stderr: `[ISO-8601 with ms, Z] [LEVEL] [component] message`.
 
-use std::fmt;
+use std::fmt::{self, Write};
 use std::time::SystemTime;
 
 use clap::Args;
@@ -13,6 +13,7 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 
+use super::printable::Printable;
 use super::stderr::Stderr;
 
 /// The components that log.
@@ -105,13 +106,14 @@ where
         let time = humantime::format_rfc3339_millis(SystemTime::now());
         let (level, component) = (event.metadata().level(), event.metadata().target());
         write!(writer, "[{time}] [{level}] [{component}] ")?;
-        event.record(&mut Text(&mut writer));
+        // Much of what is logged was said by peers, and an event is one line whatever they said.
+        event.record(&mut Text(Printable(&mut writer)));
         writeln!(writer)
     }
 }
 
 /// The message, then other fields as `name=value`.
-struct Text<'a, 'w>(&'a mut Writer<'w>);
+struct Text<'a, 'w>(Printable<&'a mut Writer<'w>>);
 
 impl Visit for Text<'_, '_> {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {

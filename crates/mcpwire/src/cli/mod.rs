@@ -18,6 +18,7 @@ mod install;
 mod log;
 mod mcp_hub;
 mod orchestra;
+mod printable;
 mod quic;
 mod reach;
 mod reference;
@@ -114,7 +115,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     match outcome {
         Ok(code) => code,
         Err(error) => {
-            say(&format!("mcpwire: {error:#}"));
+            say(&printable::printable(&format!("mcpwire: {error:#}")));
             ExitCode::FAILURE
         }
     }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::super::printable::printable;
 use super::terminal::{Style, Terminal};
 use crate::client::Progress;
 
@@ -56,7 +57,7 @@ fn write(text: &str) {
 
 fn line(progress: &Progress) -> String {
     let total = progress.total.map(|total| format!("/{total}")).unwrap_or_default();
-    let message = progress.message.as_ref().map(|message| format!(" {}", message.replace('\n', " ")));
+    let message = progress.message.as_ref().map(|message| format!(" {}", printable(&message.replace('\n', " "))));
     format!("progress: {}{total}{}", progress.progress, message.unwrap_or_default())
 }
 

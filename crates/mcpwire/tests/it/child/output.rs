@@ -17,6 +17,25 @@ async fn junk_on_stdout_is_skipped_and_told_a_few_times() {
 }
 
 #[tokio::test]
+async fn peers_cannot_forge_log_lines_or_steer_the_terminal() {
+    let script = r#"printf 'a\r[INFO] forged\033[2J\033]0;title\007\302\233\n' >&2
+        printf 'junk\033[2J\r[INFO] forged\n'; exec "$MCPWIRE" reference --stdio"#;
+    let mut client = scripted(&["-v"], script);
+    client.open_session().await;
+    let method = "x/\r\n[2026-01-01T00:00:00.000Z] [INFO] [bridge] forged\u{1b}[2J\u{202e}";
+    client.request(1, method, json!({})).await;
+    assert_eq!(client.message().await["error"]["code"], -32601);
+    client.send_text("no message \u{1b}[2J\r[INFO] forged").await;
+    assert_eq!(client.message().await["error"]["code"], -32700);
+    let log = client.finish().await;
+    let unprintable = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
+    assert!(!log.contains(unprintable), "{log:?}");
+    assert!(log.lines().all(|line| line.starts_with("[20") && !line.starts_with("[2026-01-01")), "{log}");
+    assert!(log.contains(r"sh: a\r[INFO] forged\u{1b}[2J\u{1b}]0;title\u{7}\u{9b}"), "{log}");
+    assert!(log.contains(r"request x/\r\n[2026-01-01"), "{log}");
+}
+
+#[tokio::test]
 async fn a_flood_on_stderr_does_not_hold_up_the_rest() {
     let script = r#"head -c 1000000 /dev/zero | tr '\0' x >&2; echo >&2
         yes 'a line of the flood' | head -n 50000 >&2; exec "$MCPWIRE" reference --stdio"#;
