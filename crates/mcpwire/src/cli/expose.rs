@@ -73,7 +73,7 @@ pub(super) struct Args {
     /// The private key of our certificate, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// The most sessions at once; further clients get 503
+    /// The most sessions at once; the one without a client for longest makes room for the next
     #[arg(long, value_name = "N", default_value_t = 1000)]
     max_sessions: usize,
     /// End a session that no client has been connected to for this long

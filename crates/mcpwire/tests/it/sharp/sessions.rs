@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Exposed, REFERENCE, initialize};
+use super::{AGES, Exposed, REFERENCE, initialize};
 use crate::support::ask::ask;
 use crate::support::{proc, reach, until};
 
@@ -49,12 +49,28 @@ async fn abandoned_sessions_give_their_children_and_memory_back() {
 }
 
 #[tokio::test]
-async fn too_many_sessions_are_refused_and_the_limit_is_named() {
+async fn too_many_connected_sessions_are_refused_and_the_limit_is_named() {
     let exposed = Exposed::start(&["--max-sessions", "1"], &REFERENCE).await;
-    exposed.session().await;
+    let mut client = exposed.client().await;
+    client.start("slow", json!({"ms": AGES})).await;
+    while client.info().await["running"] != 2 {}
     let refused = exposed.post(&[], &initialize()).await;
     assert!(refused.status == 503 && refused.body.contains("--max-sessions"), "{}", refused.body);
     assert_eq!(exposed.children().len(), 1);
+    drop(client);
+    exposed.stop().await;
+}
+
+#[tokio::test]
+async fn abandoned_sessions_do_not_lock_others_out() {
+    let exposed = Exposed::start(&["--max-sessions", "3"], &REFERENCE).await;
+    for _ in 0..12 {
+        exposed.session().await;
+    }
+    let mut client = exposed.client().await;
+    assert_eq!(client.call("echo", json!({"message": "hi"})).await, "hi");
+    until("the children of others to end", || exposed.children().len() <= 3).await;
+    client.close().await;
     exposed.stop().await;
 }
 

@@ -136,6 +136,14 @@ impl Exchange {
         }
     }
 
+    /// When the client's last connection ended, as far as is known.
+    pub(super) fn left_at(&self) -> Option<Instant> {
+        match &self.state {
+            State::Streaming(feed) => feed.left_at(),
+            State::Waiting { .. } | State::Over => None,
+        }
+    }
+
     /// Whether a client is connected.
     pub(super) fn is_attached(&self) -> bool {
         match &self.state {

@@ -18,11 +18,13 @@ pub(super) struct Feed {
     /// When the first connection was attached, if one ever was.
     opened_at: Option<Instant>,
     resumed: bool,
+    /// When the connection before the attached one ended.
+    left_at: Option<Instant>,
 }
 
 impl Feed {
     pub(super) fn new(stream: u64) -> Feed {
-        Feed { stream, sequence: 0, handed: 0, outlet: None, opened_at: None, resumed: false }
+        Feed { stream, sequence: 0, handed: 0, outlet: None, opened_at: None, resumed: false, left_at: None }
     }
 
     pub(super) fn push(&mut self, data: Bytes, log: &mut EventLog) {
@@ -31,7 +33,7 @@ impl Feed {
         match &self.outlet {
             Some(outlet) if outlet.offer(&record) => self.handed = self.sequence,
             // Gone, or it reads too slowly: the client may come back for the rest.
-            Some(_) => self.outlet = None,
+            Some(_) => self.detach(),
             None => {}
         }
         log.push(record);
@@ -40,7 +42,7 @@ impl Feed {
     /// Sends to this connection from now on, beginning with what came after the event of that number. A connection
     /// that was attached before ends.
     pub(super) fn attach(&mut self, outlet: Outlet, after: u64, log: &EventLog) {
-        self.outlet = None;
+        self.detach();
         self.resumed = self.opened_at.is_some();
         self.opened_at.get_or_insert_with(Instant::now);
         let mut expected = after + 1;
@@ -50,6 +52,7 @@ impl Feed {
             }
             expected = record.id.sequence + 1;
             if !outlet.offer(record) {
+                self.left_at = Some(Instant::now());
                 return;
             }
             self.handed = record.id.sequence;
@@ -59,7 +62,19 @@ impl Feed {
     }
 
     pub(super) fn detach(&mut self) {
-        self.outlet = None;
+        if let Some(outlet) = self.outlet.take() {
+            self.left_at = Some(outlet.ended_at().unwrap_or_else(Instant::now));
+        }
+    }
+
+    /// When the last connection ended, if there was one; while one is attached, the one before.
+    pub(super) fn left_at(&self) -> Option<Instant> {
+        self.outlet.as_ref().and_then(Outlet::ended_at).or(self.left_at)
+    }
+
+    /// Whether there ever was a connection.
+    pub(super) fn was_attached(&self) -> bool {
+        self.opened_at.is_some()
     }
 
     /// When its connection was attached, if it is still the first one.

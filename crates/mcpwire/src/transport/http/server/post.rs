@@ -21,7 +21,7 @@ use super::answer::{Answer, Body, Refusal};
 use super::exchange::Accepts;
 use super::router::{accepts, find_session, find_session_by, text_of};
 use super::session::{self, Handle, Manner, Post, Text};
-use super::table::SessionId;
+use super::table::{Full, SessionId};
 use super::{Front, Stage, stateless};
 use crate::transport::http::{EVENT_STREAM, JSON, SESSION_ID_HEADER};
 
@@ -111,9 +111,17 @@ pub(super) async fn open_session(
     }
     let id = SessionId::random().map_err(|_| unavailable("no session id could be made"))?;
     let (handle, link) = session::open(front.options.clone(), manner(&id), front.stage.clone());
-    if !front.table.insert(id.clone(), handle.clone()) {
-        let limit = front.options.max_sessions;
-        return Err(unavailable(&format!("too many sessions: the limit is {limit} (--max-sessions sets it)")));
+    let limit = front.options.max_sessions;
+    match front.table.insert(id.clone(), handle.clone()) {
+        Ok(None) => {}
+        Ok(Some((id, idle))) => {
+            tracing::info!(target: "http", session = ?id, "ended an idle session: there are {limit} (--max-sessions)");
+            idle.evict();
+        }
+        Err(Full) => {
+            let text = format!("too many sessions: all {limit} are connected (--max-sessions sets the limit)");
+            return Err(unavailable(&text));
+        }
     }
     let (table, alive, key, session) = (front.table.clone(), front.alive.clone(), id.clone(), handle.clone());
     tokio::spawn(async move {

@@ -2,8 +2,8 @@
 //! the session.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -27,15 +27,24 @@ pub(super) fn chunk(head: Bytes, payload: Bytes, tail: Bytes) -> Chunk {
 #[derive(Debug)]
 pub(super) struct Outlet {
     tx: mpsc::Sender<Chunk>,
-    queued: Arc<AtomicUsize>,
+    shared: Arc<Shared>,
     max_bytes: usize,
+}
+
+/// What both ends know.
+#[derive(Debug, Default)]
+struct Shared {
+    /// How many bytes wait for the client.
+    queued: AtomicUsize,
+    /// When the connection ended.
+    ended: OnceLock<Instant>,
 }
 
 /// The connection's end of a stream.
 #[derive(Debug)]
 pub(super) struct EventStream {
     rx: mpsc::Receiver<Chunk>,
-    queued: Arc<AtomicUsize>,
+    shared: Arc<Shared>,
     keep_alive: Duration,
     quiet_since: Instant,
     alarm: Pin<Box<Sleep>>,
@@ -45,17 +54,17 @@ pub(super) struct EventStream {
 
 pub(super) fn open(options: &Options) -> (Outlet, EventStream) {
     let (tx, rx) = mpsc::channel(options.stream_events.max(1));
-    let queued = Arc::new(AtomicUsize::new(0));
+    let shared = Arc::new(Shared::default());
     let keep_alive = options.keep_alive;
     let stream = EventStream {
         rx,
-        queued: queued.clone(),
+        shared: shared.clone(),
         keep_alive,
         quiet_since: Instant::now(),
         alarm: Box::pin(tokio::time::sleep(keep_alive)),
         concerned: None,
     };
-    (Outlet { tx, queued, max_bytes: options.stream_bytes }, stream)
+    (Outlet { tx, shared, max_bytes: options.stream_bytes }, stream)
 }
 
 impl Outlet {
@@ -88,12 +97,17 @@ impl Outlet {
         !self.tx.is_closed()
     }
 
+    /// When the connection ended, if it has.
+    pub(super) fn ended_at(&self) -> Option<Instant> {
+        self.shared.ended.get().copied()
+    }
+
     fn queue(&self, chunk: Chunk) -> bool {
         // One event may go beyond the limit, or a large one could never be delivered.
-        if self.queued.load(Ordering::Relaxed) >= self.max_bytes {
+        if self.shared.queued.load(Ordering::Relaxed) >= self.max_bytes {
             return false;
         }
-        self.queued.fetch_add(chunk.remaining(), Ordering::Relaxed);
+        self.shared.queued.fetch_add(chunk.remaining(), Ordering::Relaxed);
         self.tx.try_send(chunk).is_ok()
     }
 }
@@ -108,7 +122,7 @@ impl EventStream {
         if let Poll::Ready(next) = self.rx.poll_recv(cx) {
             self.quiet_since = Instant::now();
             if let Some(chunk) = &next {
-                self.queued.fetch_sub(chunk.remaining(), Ordering::Relaxed);
+                self.shared.queued.fetch_sub(chunk.remaining(), Ordering::Relaxed);
             }
             return Poll::Ready(next);
         }
@@ -127,6 +141,7 @@ impl EventStream {
 
 impl Drop for EventStream {
     fn drop(&mut self) {
+        let _ = self.shared.ended.set(Instant::now());
         if let Some(concerned) = self.concerned.take() {
             // First, so that who is woken sees it.
             self.rx.close();

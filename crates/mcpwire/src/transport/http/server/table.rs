@@ -41,6 +41,10 @@ impl fmt::Debug for SessionId {
     }
 }
 
+/// Every session has a client that is connected.
+#[derive(Debug)]
+pub(super) struct Full;
+
 #[derive(Debug)]
 pub(super) struct Table {
     sessions: Mutex<HashMap<SessionId, Handle, RandomState>>,
@@ -52,14 +56,18 @@ impl Table {
         Table { sessions: Mutex::default(), limit }
     }
 
-    /// Takes a session in, unless there are too many.
-    pub(super) fn insert(&self, id: SessionId, handle: Handle) -> bool {
+    /// Takes a session in. If there are too many, the one that is idle for longest makes room and is returned to be ended;
+    /// without an idle one there is no room.
+    pub(super) fn insert(&self, id: SessionId, handle: Handle) -> Result<Option<(SessionId, Handle)>, Full> {
         let mut sessions = self.lock();
+        let mut evicted = None;
         if sessions.len() >= self.limit {
-            return false;
+            let idle = sessions.iter().filter_map(|(id, session)| Some((session.idle()?, id)));
+            let longest = idle.min_by_key(|(idle, _)| *idle).map(|(_, id)| id.clone()).ok_or(Full)?;
+            evicted = sessions.remove_entry(&longest);
         }
         sessions.insert(id, handle);
-        true
+        Ok(evicted)
     }
 
     pub(super) fn find(&self, id: &str) -> Option<Handle> {

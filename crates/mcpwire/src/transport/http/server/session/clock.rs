@@ -2,9 +2,16 @@
 
 use tokio::time::Instant;
 
-use super::{Context, Session};
+use super::{Context, FIRST, Manner, Session};
 use crate::transport::http::server::exchange::Exchange;
 use crate::transport::http::server::log::MAIN;
+
+/// A session without its client. Those that are least missed come first: they owe no answer, and were left long ago.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(in super::super) struct Idle {
+    owes: bool,
+    since: Instant,
+}
 
 impl Session {
     /// Does what is due, and sets the alarm for the next time.
@@ -16,14 +23,32 @@ impl Session {
             MAIN => !main.was_handed(id.sequence),
             stream => exchanges.contains_key(&stream),
         });
-        if self.main.is_attached() || self.exchanges.values().any(Exchange::is_attached) {
-            self.seen = now;
-        }
-        if self.seen + self.options.session_idle <= now {
+        let left = self.left_at();
+        self.seen = left.unwrap_or(now);
+        if left.is_some_and(|left| left + self.options.session_idle <= now) {
             self.over = Some("the session was idle for too long");
         }
         let next = self.next_alarm(now);
         self.set_alarm(next);
+    }
+
+    /// When the client was last connected; `None` if it is now.
+    fn left_at(&self) -> Option<Instant> {
+        if self.main.is_attached() || self.exchanges.values().any(Exchange::is_attached) {
+            return None;
+        }
+        let streams = self.exchanges.values().filter_map(Exchange::left_at).chain(self.main.left_at());
+        Some(streams.fold(self.seen, Instant::max))
+    }
+
+    /// Whether the session may be ended to make room, and how much it would be missed; not while its client is connected.
+    pub(super) fn idle(&self) -> Option<Idle> {
+        let opening = match self.manner {
+            Manner::Streamable => self.streams == FIRST,
+            Manner::OneStream { .. } => !self.main.was_attached(),
+        };
+        let since = self.left_at().filter(|_| !opening)?;
+        Some(Idle { owes: !self.owed.is_empty(), since })
     }
 
     /// Begins the streams of requests that wait for long, and closes those that have been open for long.

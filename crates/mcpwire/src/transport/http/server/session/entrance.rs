@@ -9,7 +9,7 @@ use std::task::Poll;
 use mcpwire_proto::Packet;
 use tokio::sync::{Notify, oneshot, watch};
 
-use super::{Command, Manner, Post, Session};
+use super::{Command, Idle, Manner, Post, Session};
 use crate::channel::{Sender, channel};
 use crate::link::Link;
 use crate::rarely::Rarely;
@@ -81,6 +81,19 @@ impl Handle {
 
     pub(in super::super) fn end(&self) {
         self.0.end.notify_one();
+    }
+
+    /// How idle the session is, unless its client is connected or somebody is at work here.
+    pub(in super::super) fn idle(&self) -> Option<Idle> {
+        self.0.session.try_lock().ok()?.as_ref()?.idle()
+    }
+
+    /// Ends the session in favour of another.
+    pub(in super::super) fn evict(&self) {
+        if let Some(session) = &mut *self.0.lock() {
+            session.over = Some("the session was ended to make room for another");
+            session.nudge();
+        }
     }
 
     /// Serves the session until it is over.

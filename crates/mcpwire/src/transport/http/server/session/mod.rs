@@ -18,6 +18,7 @@ use mcpwire_proto::{Id, IdMap, Message, Packet, code};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, Sleep};
 
+pub(super) use self::clock::Idle;
 pub(super) use self::entrance::{Handle, open};
 use super::Stage;
 use super::answer::Answer;

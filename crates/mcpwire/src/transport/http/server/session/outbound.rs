@@ -3,6 +3,7 @@
 use mcpwire_proto::version::V2025_03_26;
 use mcpwire_proto::{Id, Kind, Lane, Message, Packet};
 use serde::Deserialize;
+use tokio::time::Instant;
 
 use super::{FIRST, Session};
 use crate::transport::http::server::log::MAIN;
@@ -46,6 +47,9 @@ impl Session {
             Some((exchange, mut context)) => {
                 if let Some(delivered) = exchange.answer(message, &mut context) {
                     self.exchanges.remove(&stream);
+                    if delivered {
+                        self.seen = Instant::now();
+                    }
                     // Without the answer to `initialize` nobody knows of this session.
                     if stream == FIRST && (self.version.get().is_none() || !delivered) {
                         self.over = Some("the session was not opened");

@@ -101,13 +101,63 @@ async fn a_session_with_a_listener_is_not_idle() {
 }
 
 #[tokio::test]
-async fn too_many_sessions_are_refused_until_one_ends() {
+async fn too_many_connected_sessions_are_refused_until_one_ends() {
     let mut rig = Rig::start(Options { max_sessions: 1, ..Options::default() }).await;
     let (client, mut server) = rig.session("2025-06-18").await;
+    let listener = client.clone().get().await;
     assert!(rig.client().post(INITIALIZE).await.refused(503).await.contains("--max-sessions"));
     client.delete().await;
     server.ended().await;
+    drop(listener);
     rig.session("2025-06-18").await;
+}
+
+#[tokio::test]
+async fn abandoned_sessions_make_room_for_new_ones_the_longest_idle_first() {
+    let mut rig = Rig::start(Options { max_sessions: 4, ..Options::default() }).await;
+    let (listening, _listening) = rig.session("2025-06-18").await;
+    let _listener = listening.clone().get().await;
+    let (busy, mut busy_server) = rig.session("2025-06-18").await;
+    let posted = tokio::spawn(busy.clone().post(call(1)));
+    let under_way = busy_server.request().await;
+    let (used, _used) = rig.session("2025-06-18").await;
+    let (abandoned, mut abandoned_server) = rig.session("2025-06-18").await;
+    const NOTIFICATION: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    assert_eq!(used.clone().post(NOTIFICATION).await.status, 202);
+
+    let (_next, _next_server) = rig.session("2025-06-18").await;
+    abandoned_server.ended().await;
+    abandoned.post(NOTIFICATION).await.refused(404).await;
+    for client in [&used, &listening, &busy] {
+        assert_eq!(client.clone().post(NOTIFICATION).await.status, 202);
+    }
+    busy_server.answer(&under_way, "{}").await;
+    assert_eq!(within(posted).await.unwrap().status, 200);
+}
+
+#[tokio::test]
+async fn a_session_that_is_being_opened_does_not_make_room() {
+    let mut rig = Rig::start(Options { max_sessions: 1, ..Options::default() }).await;
+    let posted = tokio::spawn(rig.client().post(INITIALIZE));
+    let mut server = Server(within(rig.links.recv()).await.unwrap());
+    let id = server.request().await;
+    rig.client().post(INITIALIZE).await.refused(503).await;
+    server.answer(&id, r#"{"protocolVersion":"2025-06-18"}"#).await;
+    assert_eq!(within(posted).await.unwrap().status, 200);
+}
+
+#[tokio::test]
+async fn a_session_is_idle_from_the_end_of_its_last_connection() {
+    let idle = Duration::from_millis(400);
+    let mut rig = Rig::start(Options { session_idle: idle, ..Options::default() }).await;
+    let (client, mut server) = rig.session("2025-06-18").await;
+    let listener = client.get().await;
+    // Longer than half of the time, so that the alarm that was set at the beginning rings too early.
+    tokio::time::sleep(idle * 3 / 4).await;
+    let left = tokio::time::Instant::now();
+    drop(listener);
+    server.ended().await;
+    assert!(left.elapsed() >= idle, "{:?}", left.elapsed());
 }
 
 #[tokio::test]
