@@ -55,7 +55,12 @@ impl Side {
 
     fn on_server(&mut self, upstream: Upstream, event: Event, now: Instant) {
         match event {
-            Event::Packet(packet) => self.conversation.handle_server(upstream, packet, now),
+            Event::Packet(packet) => {
+                if let Some(watch) = &mut self.watch {
+                    watch.saw_server(upstream);
+                }
+                self.conversation.handle_server(upstream, packet, now);
+            }
             Event::Failed { message, failure } => {
                 if let Some(watch) = &mut self.watch {
                     watch.saw_failure(&failure);
@@ -63,7 +68,12 @@ impl Side {
                 self.conversation.handle_failed(upstream, message, failure, now);
             }
             Event::SessionLost(why) => self.conversation.handle_session_lost(upstream, &why, now),
-            Event::Gone(why) => self.conversation.handle_server_gone(upstream, &why, now),
+            Event::Gone(why) => {
+                if let Some(watch) = &mut self.watch {
+                    watch.saw_lost(upstream, &why);
+                }
+                self.conversation.handle_server_gone(upstream, &why, now);
+            }
             Event::Garbage(rejected) => {
                 tracing::warn!(target: "bridge", "skipped what the server sent: {}", rejected.fault);
             }

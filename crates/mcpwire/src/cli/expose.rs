@@ -240,7 +240,7 @@ async fn serve(
     config.sorted &= !share;
     let (reach, shared) = if share {
         let (link, goodbye) = server.reach.open()?;
-        let (entrance, ended) = share::open(link);
+        let (entrance, ended) = share::open(link, &server.health);
         let reach = Reach::new(Arc::new(move || Ok((entrance.link(), None))));
         (reach.limited(server.reach.policy().clone()), Some((ended, goodbye)))
     } else {

@@ -63,9 +63,12 @@ impl Board {
         page.family("mcpwire_target_sessions", "gauge", "Clients that are connected to the target.", |record| {
             record.bridges.len() as f64
         });
-        page.family("mcpwire_target_restarts_total", "counter", "How often the target came back.", |record| {
-            record.restarts as f64
-        });
+        page.family(
+            "mcpwire_target_restarts_total",
+            "counter",
+            "How often the target was lost after it had been there.",
+            |record| record.restarts as f64,
+        );
         page.family(
             "mcpwire_target_tools",
             "gauge",

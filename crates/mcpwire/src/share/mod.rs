@@ -11,6 +11,7 @@ use tokio::task::{self, JoinHandle};
 
 use self::seats::Seats;
 use crate::channel::Sender;
+use crate::health::{Health, SharedWatch};
 use crate::link::{Event, Link, Port, hand_over};
 
 /// How many messages wait for the server before we stop reading from the clients.
@@ -40,9 +41,15 @@ impl Entrance {
 }
 
 /// Shares the server behind a link. The handle completes when the last entrance and the last client are gone.
-pub fn open(server: Link) -> (Entrance, JoinHandle<()>) {
+pub fn open(server: Link, health: &Health) -> (Entrance, JoinHandle<()>) {
     let (join, joining) = mpsc::channel(JOINING);
-    let clients = Clients { share: Share::default(), seats: Seats::new(), next: 0, to_server: VecDeque::new() };
+    let clients = Clients {
+        share: Share::default(),
+        seats: Seats::new(),
+        next: 0,
+        to_server: VecDeque::new(),
+        watch: health.watch_shared(),
+    };
     (Entrance { join }, task::spawn(clients.run(server, joining)))
 }
 
@@ -51,6 +58,7 @@ struct Clients {
     seats: Seats,
     next: u64,
     to_server: VecDeque<Message>,
+    watch: SharedWatch,
 }
 
 impl Clients {
@@ -117,9 +125,13 @@ impl Clients {
 
     fn on_server(&mut self, event: Event) {
         match event {
-            Event::Packet(packet) => self.share.handle_server(packet.message),
+            Event::Packet(packet) => {
+                self.watch.saw_server();
+                self.share.handle_server(packet.message);
+            }
             Event::Failed { message, failure } => self.fail(&message, &failure),
             Event::Gone(why) => {
+                self.watch.saw_lost(&why);
                 self.share.handle_server_gone();
                 self.tell_all(|| Event::Gone(why.clone()));
             }
@@ -132,6 +144,9 @@ impl Clients {
     }
 
     fn fail(&mut self, message: &Message, failure: &Failure) {
+        if let Failure::Unreachable(why) = failure {
+            self.watch.saw_lost(why);
+        }
         let present = self.share.is_present(message);
         for (member, message) in self.share.handle_failed(message) {
             self.tell(member, Event::Failed { message, failure: failure.clone() });
@@ -197,7 +212,7 @@ mod tests {
     #[tokio::test]
     async fn two_clients_with_the_same_ids_get_their_own_answers() {
         let (link, mut server) = Link::pair();
-        let (entrance, _) = open(link);
+        let (entrance, _) = open(link, &Health::new("t"));
         let (mut a, mut b) = (entrance.link(), entrance.link());
         request(&a, 1, "tools/call").await;
         let first = sent_to(&mut server).await;
@@ -216,7 +231,7 @@ mod tests {
     #[tokio::test]
     async fn the_server_is_let_go_with_the_last_client() {
         let (link, mut server) = Link::pair();
-        let (entrance, ended) = open(link);
+        let (entrance, ended) = open(link, &Health::new("t"));
         let client = entrance.link();
         request(&client, 1, "ping").await;
         sent_to(&mut server).await;
@@ -230,7 +245,7 @@ mod tests {
     #[tokio::test]
     async fn all_are_told_when_the_server_is_gone() {
         let (link, server) = Link::pair();
-        let (entrance, _) = open(link);
+        let (entrance, _) = open(link, &Health::new("t"));
         let (mut a, mut b) = (entrance.link(), entrance.link());
         request(&a, 1, "ping").await;
         request(&b, 1, "ping").await;

@@ -4,11 +4,12 @@ use std::fs;
 
 use serde_json::json;
 
-use super::{AGES, Exposed, REFERENCE, VERSION, initialize};
+use super::{AGES, Exposed, REFERENCE, VERSION, call, initialize};
+use crate::support::ask::ask;
 use crate::support::client::Client;
 use crate::support::scratch::Scratch;
 use crate::support::script::Script;
-use crate::support::{proc, reach, within};
+use crate::support::{proc, reach, runs, until, within};
 
 /// A server that is not there, and its URL.
 async fn absent() -> (std::net::SocketAddr, String) {
@@ -50,6 +51,53 @@ async fn a_program_that_cannot_be_started_is_told_and_the_bridge_lives_on() {
         exposed.healthy(503, "down").await;
     }
     exposed.stop().await;
+}
+
+#[tokio::test]
+async fn a_kill_of_a_shared_server_counts_once_however_many_clients_there_are() {
+    let exposed = Exposed::start(&["--share"], &REFERENCE).await;
+    let mut clients = Vec::new();
+    for _ in 0..8 {
+        clients.push(exposed.client().await);
+    }
+    for kills in 1..=3 {
+        proc::kill(exposed.children()[0]);
+        for client in &mut clients {
+            // Asked again of the new server, should it have been lost with the old one.
+            let id = client.request("tools/list", json!({})).await;
+            client.result(id).await;
+        }
+        let health = exposed.healthy(200, "up").await;
+        assert_eq!(health["restarts"], kills, "{health}");
+    }
+    drop(clients);
+    exposed.stop().await;
+}
+
+/// Clients that are gone as soon as their call has crashed the server.
+#[tokio::test]
+async fn crashes_under_clients_that_do_not_stay_are_counted() {
+    let exposed = Exposed::start(&[], &REFERENCE).await;
+    for _ in 0..3 {
+        let session = exposed.session().await;
+        proc::kill(exposed.children()[0]);
+        exposed.post(&[("mcp-session-id", &session)], &call(1, "info", json!({}), "t")).await;
+        let headers = [("mcp-session-id", session.as_str())];
+        assert_eq!(ask(&exposed.address, "DELETE", "/mcp", &headers, "").await.status, 204);
+        until("the session to end", || exposed.children().is_empty()).await;
+    }
+    let (_, health) = exposed.health().await;
+    assert_eq!(health["restarts"], 3, "{health}");
+
+    let exposed = Exposed::start(&[], &REFERENCE).await;
+    let mut client = Client::stateless(reach::http(&exposed.url));
+    for crashes in 1..=3 {
+        let process = client.info().await["process"].as_u64().and_then(|id| id.try_into().ok()).expect("a process id");
+        proc::kill(process);
+        until("the process to be gone", || !runs(process)).await;
+        within("the crash to be counted", async { while exposed.health().await.1["restarts"] != crashes {} }).await;
+    }
+    client.close().await;
 }
 
 /// A child that is started again only when a file is gone.
