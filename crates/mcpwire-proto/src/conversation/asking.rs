@@ -13,7 +13,7 @@ use super::stateless_side::StatelessSide;
 use super::{Conversation, Effect, Upstream};
 use crate::era::{self, Era, OldServer, Seat, Sort};
 use crate::session::legacy::{Config as RelayConfig, Effect as RelayEffect, Phase, Session as Relay};
-use crate::{Id, Kind, Lane, Message, Packet, method};
+use crate::{Fault, Id, Kind, Lane, Message, Packet, method};
 
 /// `server/discover` is with a server of which nothing is known.
 #[derive(Debug)]
@@ -283,7 +283,11 @@ impl Conversation {
                         effects.push_back(Effect::ToServer(upstream, packet));
                     }
                     RelayEffect::ToClient(packet) if packet.message.is_response() => given_up.push(packet),
-                    RelayEffect::ToClient(_) => {}
+                    RelayEffect::ToClient(packet) => {
+                        let refusal = too_early(&packet.message);
+                        let relay = asking.relay_of(upstream);
+                        relay.into_iter().zip(refusal).for_each(|(relay, refusal)| relay.handle_client(refusal, now));
+                    }
                 }
             }
         }
@@ -326,4 +330,13 @@ impl Conversation {
         relay.handle_client(initialize, now);
         asking.opening = Some(Opening { relay, id, probe: None });
     }
+}
+
+/// The answer to a request of a server whose era is not known yet: there is nobody whom it could be for.
+fn too_early(message: &Message) -> Option<Message> {
+    let id = message.id().filter(|_| message.is_request())?;
+    Some(match message.is(method::PING) {
+        true => Message::result(id, "{}"),
+        false => Fault::UnknownMethod("the server asks before it was asked anything".into()).to_message(Some(id)),
+    })
 }

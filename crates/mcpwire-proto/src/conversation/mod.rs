@@ -243,6 +243,10 @@ impl Conversation {
                     self.session_client(message, now)
                 }
             }
+            // Some servers of the stateless era ask all the same (rmcp 3.x on stdio), and wait for what their client says.
+            Kind::Result { id } | Kind::Error { id: Some(id) } if self.stateless.asks(id) && !self.session.asks(id) => {
+                self.stateless_client(message, now);
+            }
             Kind::Result { .. } | Kind::Error { .. } if !self.session.is_some() => {
                 tracing::debug!(target: "bridge", "dropped the client's {message}: nobody waits for it");
             }

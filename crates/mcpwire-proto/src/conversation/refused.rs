@@ -53,8 +53,15 @@ impl Asking {
         self.refused.load() + self.held.len()
     }
 
-    /// Whether this cancels a request from before the refusal.
-    pub(super) fn cancels_earlier(&self, message: &Message) -> bool {
+    pub(super) fn asks(&self, id: &Id) -> bool {
+        self.refused.asks(id)
+    }
+
+    /// Whether this cancels a request from before the refusal, or answers one of the server's.
+    pub(super) fn is_about_earlier(&self, message: &Message) -> bool {
+        if message.is_response() {
+            return message.id().is_some_and(|id| self.asks(id));
+        }
         let cancelled = message.is(method::CANCELLED).then(|| meta::cancelled_request(message)).flatten();
         cancelled.is_some_and(|id| self.refused.knows(&id))
     }

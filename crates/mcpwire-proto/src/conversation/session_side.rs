@@ -92,6 +92,16 @@ impl SessionSide {
         }
     }
 
+    /// Whether the server waits for the client's answer to a request under this id.
+    pub(super) fn asks(&self, id: &Id) -> bool {
+        match self {
+            SessionSide::None => false,
+            SessionSide::Direct { relay, .. } => relay.asks(id),
+            SessionSide::Asking(asking) => asking.asks(id),
+            SessionSide::Translated { client, .. } => client.knows(id),
+        }
+    }
+
     pub(super) fn knows(&self, id: &Id) -> bool {
         match self {
             SessionSide::None => false,
@@ -141,7 +151,7 @@ impl Conversation {
                 }
                 self.on_session_relay(now, |relay| relay.handle_client(message, now));
             }
-            SessionSide::Asking(asking) if asking.cancels_earlier(&message) => {
+            SessionSide::Asking(asking) if asking.is_about_earlier(&message) => {
                 self.on_refused_relay(|relay| relay.handle_client(message, now));
             }
             SessionSide::Asking(asking) => {

@@ -84,6 +84,11 @@ impl StatelessSide {
         }
     }
 
+    /// Whether the server waits for the client's answer to a request under this id.
+    pub(super) fn asks(&self, id: &Id) -> bool {
+        matches!(self, StatelessSide::Direct { relay, .. } if relay.asks(id))
+    }
+
     pub(super) fn knows(&self, id: &Id) -> bool {
         match self {
             StatelessSide::None => false,

@@ -70,7 +70,16 @@ impl Hub {
                 }
             }
             Kind::Notification { .. } => self.heard(server, &packet.lane, packet.message, now),
-            Kind::Request { .. } | Kind::Error { id: None } => {
+            // 2026-07-28 has no requests of servers. One that asks all the same must not wait for an answer in vain.
+            Kind::Request { id, method } => {
+                let refusal = match *method == method::PING {
+                    true => Message::result(id, "{}"),
+                    false => Fault::UnknownMethod(format!("{method}: clients of this version take no requests"))
+                        .to_message(Some(id)),
+                };
+                self.effects.push_back(Effect::ToServer(server, refusal));
+            }
+            Kind::Error { id: None } => {
                 tracing::debug!(target: "hub", "dropped a server's {}: it belongs to no request", packet.message);
             }
         }

@@ -224,6 +224,11 @@ impl Session {
         self.owed.contains(id)
     }
 
+    /// Whether a request of the server's under this id waits for the client's answer.
+    pub fn asks(&self, id: &Id) -> bool {
+        self.asked.contains_key(id)
+    }
+
     /// What was last wrong with the server.
     pub fn trouble(&self) -> &str {
         &self.trouble

@@ -48,8 +48,13 @@ impl Session {
         // whenever it has started would keep us busy.
         if self.memory.initialize.is_some() && !matches!(self.state, State::Opening) {
             self.wait(why, Then::Reopen, now);
-        } else if self.memory.initialize.is_none() && !under_way.is_empty() {
-            self.wait(why, Then::Flush, now);
+        } else if self.memory.initialize.is_none() {
+            // Its successor may use the same ids, and must not get the answers.
+            self.withdraw_server_requests();
+            self.asked.clear();
+            if !under_way.is_empty() {
+                self.wait(why, Then::Flush, now);
+            }
         }
         for id in under_way {
             self.request_failed(&id, Failure::Interrupted(why.to_owned()), now);

@@ -1,10 +1,11 @@
-//! How conversations begin: requests behind an unanswered handshake, servers that are slow to start, and questions that no
-//! client can spoil.
+//! How conversations begin: requests behind an unanswered handshake, servers that are slow to start, questions that no
+//! client can spoil, and questions that no server may ask.
 
 use mcpwire_proto::meta::key;
 use mcpwire_proto::version::V2026_07_28;
 use serde_json::{Value, json};
 
+use crate::support::ask::ask;
 use crate::support::process::Mcpwire;
 use crate::support::scratch::Scratch;
 
@@ -109,4 +110,59 @@ async fn a_client_with_an_invalid_log_level_is_refused_and_does_not_decide_the_s
     assert_eq!(answer["result"]["structuredContent"]["value"], 1, "the refused call was not executed: {answer}");
     let log = client.finish().await;
     assert!(!log.contains("needs sessions"), "{log}");
+}
+
+/// A program of the stateless era that asks its client in the middle of a call all the same, and says what came of it.
+const ASKS: &str = r#"
+    discovered='"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"private"'
+    form='"message":"Name?","requestedSchema":{"type":"object","properties":{}}'
+    while read -r line; do
+        id=$(printf '%s' "$line" | sed 's/.*"id":\("[^"]*"\|[0-9]*\).*/\1/')
+        case $line in
+            *'"initialize"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id" ;;
+            *server/discover*) printf '{"jsonrpc":"2.0","id":%s,"result":{%s}}\n' "$id" "$discovered" ;;
+            *tools/call*) call=$id; printf '{"jsonrpc":"2.0","id":77,"method":"elicitation/create","params":{%s}}\n' "$form" ;;
+            *'"error"'*) text=refused ;;
+            *'"result"'*) text=answered ;;
+        esac
+        [ -z "$text" ] ||
+            printf '{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","content":[{"type":"text","text":"%s"}]}}\n' "$call" "$text"
+    done"#;
+
+#[tokio::test]
+async fn a_question_of_a_stateless_program_reaches_a_client_on_stdio_and_its_answer_the_program() {
+    let mut client = Mcpwire::start(&["connect", "--", "sh", "-c", ASKS]);
+    client.send_text(&stateless(1, "tools/call", json!({"name": "t", "arguments": {}}))).await;
+    let question = client.message().await;
+    assert_eq!((&question["id"], &question["method"]), (&json!(77), &json!("elicitation/create")), "{question}");
+    client.send(json!({"jsonrpc": "2.0", "id": 77, "result": {"action": "decline"}})).await;
+    let answer = client.message().await;
+    assert_eq!((&answer["id"], &answer["result"]["content"][0]["text"]), (&json!(1), &json!("answered")), "{answer}");
+    client.finish().await;
+}
+
+#[tokio::test]
+async fn a_question_of_a_stateless_program_is_refused_where_no_client_can_be_asked() {
+    let mut old = Mcpwire::start(&["connect", "--", "sh", "-c", ASKS]);
+    old.open_session().await;
+    old.call(1, "t", json!({})).await;
+    let answer = old.message().await;
+    assert_eq!((&answer["id"], &answer["result"]["content"][0]["text"]), (&json!(1), &json!("refused")), "{answer}");
+    old.finish().await;
+
+    let mut exposed = Mcpwire::start(&["expose", "--http", "127.0.0.1:0", "--print-url", "--", "sh", "-c", ASKS]);
+    let url = exposed.line().await.expect("a URL");
+    let address = url.trim_start_matches("http://").trim_end_matches("/mcp").to_owned();
+    let headers = [
+        ("content-type", "application/json"),
+        ("accept", "application/json, text/event-stream"),
+        ("mcp-protocol-version", V2026_07_28),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "t"),
+    ];
+    let body = stateless(1, "tools/call", json!({"name": "t", "arguments": {}}));
+    let reply = ask(&address, "POST", "/mcp", &headers, &body).await;
+    assert!(reply.status == 200 && reply.body.contains("refused"), "{} {}", reply.status, reply.body);
+    exposed.signal("TERM");
+    assert_eq!(exposed.wait().await.code(), Some(0));
 }
