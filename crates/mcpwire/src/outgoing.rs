@@ -27,6 +27,12 @@ impl<T: Send + 'static> Outgoing<T> {
         self.waiting.push_back(item);
     }
 
+    /// Takes back the first item that fits, if it still waits.
+    pub(crate) fn take_back(&mut self, fits: impl Fn(&T) -> bool) -> Option<T> {
+        let at = self.waiting.iter().position(fits)?;
+        self.waiting.remove(at)
+    }
+
     /// How much waits.
     pub(crate) fn len(&self) -> usize {
         self.waiting.len()

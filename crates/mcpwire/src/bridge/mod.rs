@@ -14,8 +14,8 @@ use std::sync::Weak;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
 
-use mcpwire_proto::Packet;
 use mcpwire_proto::conversation::Config;
+use mcpwire_proto::{Fault, Kind, Packet, method};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -32,6 +32,10 @@ use crate::outgoing::Outgoing;
 
 /// How many messages wait for a slow receiver before we stop reading from the other side.
 const BACKLOG: usize = 256;
+
+/// How long a server may take no message at all while that many wait. After that we read on from the client, whose end and
+/// cancellations must be noticed, and refuse its requests.
+const STALLED_AFTER: Duration = Duration::from_secs(10);
 
 /// How many messages are handled between two looks at signals and deadlines.
 const BURST: usize = 64;
@@ -97,6 +101,10 @@ struct Bridge {
     drain: Duration,
     /// Until when we wait for what is under way, once nothing more is taken.
     draining: Option<Instant>,
+    /// Since when the server has taken nothing while as much waits for it as may.
+    full_since: Option<Instant>,
+    /// It has been so for too long.
+    is_stalled: bool,
     task: Option<Waker>,
     /// Where others find the bridge, if they may handle on the spot what they send.
     direct: Option<Weak<Place>>,
@@ -126,7 +134,7 @@ impl Bridge {
             now = Instant::now();
             match step {
                 Step::Pumped => {}
-                Step::Downstream(Some(event)) => self.side.on_client(event, now),
+                Step::Downstream(Some(event)) => self.on_client(event, now),
                 Step::Downstream(None) => {
                     tracing::info!(target: "bridge", "the client is done: waiting for what is under way");
                     self.draining = Some(now + self.drain);
@@ -151,12 +159,42 @@ impl Bridge {
         {
             return Poll::Ready(Step::Downstream(event));
         }
-        self.alarm_at = self.side.alarm().into_iter().chain(self.draining).min();
+        let stalls_at = self.full_since.filter(|_| !self.is_stalled).map(|since| since + STALLED_AFTER);
+        self.alarm_at = self.side.alarm().into_iter().chain(self.draining).chain(stalls_at).min();
         self.alarm.poll(self.alarm_at, cx).map(|()| Step::Alarm)
     }
 
     fn hears_client(&self) -> bool {
-        self.draining.is_none() && self.side.backlog() < BACKLOG
+        let reads_on = self.is_stalled && self.to_client.len() < BACKLOG;
+        self.draining.is_none() && (reads_on || self.side.backlog() < BACKLOG)
+    }
+
+    /// The client says something.
+    fn on_client(&mut self, event: Event, now: Instant) {
+        let Event::Packet(packet) = &event else { return self.side.on_client(event, now) };
+        match packet.message.kind() {
+            Kind::Request { id, .. } if self.is_stalled => {
+                let text = format!("the server does not read: {} messages wait for it already", self.side.backlog());
+                self.to_client.push(Fault::Upstream(text).to_packet(Some(id)));
+            }
+            Kind::Notification { method } if self.is_stalled && *method != method::CANCELLED => {
+                tracing::warn!(target: "bridge", "dropped {}: the server does not read", packet.message);
+            }
+            _ => self.side.on_client(event, now),
+        }
+    }
+
+    /// Looks whether the server still takes messages.
+    fn watch_backlog(&mut self, now: Instant) {
+        if self.side.backlog() < BACKLOG {
+            (self.full_since, self.is_stalled) = (None, false);
+            return;
+        }
+        let since = *self.full_since.get_or_insert(now);
+        if !self.is_stalled && since + STALLED_AFTER <= now {
+            tracing::warn!(target: "bridge", "the server has read nothing for {STALLED_AFTER:?}: refusing requests");
+            self.is_stalled = true;
+        }
     }
 
     /// No more requests are taken; said twice, what is under way is not waited for.
@@ -180,7 +218,7 @@ impl Bridge {
                 return;
             }
             news.into_iter().for_each(|news| self.side.on_news(news, now));
-            said.into_iter().for_each(|event| self.side.on_client(event, now));
+            said.into_iter().for_each(|event| self.on_client(event, now));
             self.pump(now);
         }
     }
@@ -190,6 +228,7 @@ impl Bridge {
         let Bridge { side, to_client, .. } = self;
         side.pump(now, |packet| to_client.push(packet));
         to_client.flush();
+        self.watch_backlog(now);
         self.open_shortcuts();
     }
 

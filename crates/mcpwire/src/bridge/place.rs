@@ -39,6 +39,8 @@ impl Place {
             alarm_at: None,
             drain,
             draining: None,
+            full_since: None,
+            is_stalled: false,
             task: None,
             direct,
         };
@@ -113,7 +115,7 @@ impl Place {
 
 impl Bridge {
     fn takes_from_client(&self) -> bool {
-        self.hears_client() && self.said.is_empty()
+        !self.is_stalled && self.hears_client() && self.said.is_empty()
     }
 
     fn takes_from(&self, upstream: Upstream) -> bool {

@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use mcpwire_proto::conversation::{Known, Upstream};
-use mcpwire_proto::{Packet, Policy};
+use mcpwire_proto::{Message, Packet, Policy, meta, method};
 use tokio::task::JoinHandle;
 
+use super::BACKLOG;
 use crate::channel::{Receiver, Shortcut};
 use crate::link::{Event, Link};
 use crate::outgoing::Outgoing;
@@ -86,6 +87,16 @@ struct Slot {
     direct: bool,
 }
 
+impl Slot {
+    /// Whether the server need not hear of a cancellation: its request still waits here, and is taken back; or so much waits
+    /// for a server that reads nothing that this would not reach it, either.
+    fn is_spared(&mut self, cancellation: &Message) -> bool {
+        let id = meta::cancelled_request(cancellation);
+        let cancels = |packet: &Packet| packet.message.is_request() && packet.message.id() == id.as_ref();
+        self.to_server.len() >= 2 * BACKLOG || (id.is_some() && self.to_server.take_back(cancels).is_some())
+    }
+}
+
 impl fmt::Debug for Slot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} ({} waiting)", self.upstream, self.to_server.len())
@@ -144,9 +155,11 @@ impl Upstreams {
     }
 
     pub(super) fn push(&mut self, upstream: Upstream, packet: Packet) {
-        if let Some(slot) = self.slots.iter_mut().find(|slot| slot.upstream == upstream) {
-            slot.to_server.push(packet);
+        let Some(slot) = self.slots.iter_mut().find(|slot| slot.upstream == upstream) else { return };
+        if packet.message.is(method::CANCELLED) && slot.is_spared(&packet.message) {
+            return;
         }
+        slot.to_server.push(packet);
     }
 
     /// How many messages wait on the connection where most do.

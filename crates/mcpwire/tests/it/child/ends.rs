@@ -90,3 +90,36 @@ async fn a_second_signal_leaves_nothing_behind() {
     assert_eq!(client.wait().await.code(), Some(130));
     until("the child to end", || !runs(pid)).await;
 }
+
+/// It answers `initialize` and reads nothing more, so its pipe, our queues and the client's pipe fill up.
+#[tokio::test]
+async fn a_program_that_does_not_read_does_not_outlive_a_client_that_has_sent_too_much() {
+    let script = r#"read -r line
+        printf '{"jsonrpc":"2.0","id":"open","result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}\n'
+        exec sleep 1000"#;
+    let mut client = scripted(&["--drain", "200ms"], script);
+    client.open_session().await;
+    let pid = child(&client, 0).await;
+    let padding = "x".repeat(3000);
+    let calls = (1..=1200).map(|id| {
+        let params = json!({"name": "echo", "arguments": {"message": padding}});
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string()
+    });
+    let cancels = [1, 450].map(|id| {
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}}).to_string()
+    });
+    let text: Vec<String> = calls.chain(cancels).collect();
+    client.send_text(&text.join("\n")).await;
+    client.close_stdin();
+    let mut answered = Vec::new();
+    while let Some(line) = client.line().await {
+        let answer: serde_json::Value = serde_json::from_str(&line).expect("JSON");
+        assert!(answer["error"].is_object(), "{answer}");
+        answered.extend(answer["id"].as_u64());
+    }
+    assert_eq!(client.wait().await.code(), Some(0), "{}", client.stderr());
+    assert!(!runs(pid), "the program outlives its client");
+    answered.sort_unstable();
+    let expected: Vec<u64> = (1..=1200).filter(|id| ![1, 450].contains(id)).collect();
+    assert_eq!(answered, expected, "each call is answered once, and cancelled ones are not");
+}
