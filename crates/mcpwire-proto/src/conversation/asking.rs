@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use super::stateless_side::StatelessSide;
 use super::{Conversation, Effect, Upstream};
-use crate::era::{self, Era, OldServer, Seat, Sort};
+use crate::era::{self, Era, Seat, Sort};
 use crate::session::legacy::{Config as RelayConfig, Effect as RelayEffect, Phase, Session as Relay};
 use crate::{Fault, Id, Kind, Lane, Message, Packet, method};
 
@@ -227,12 +227,13 @@ impl Conversation {
         tracing::info!(target: "era", "the server needs sessions: they are kept for clients that have none");
         self.close(Upstream::SPARE);
         if for_sure {
-            self.learn(|known| known.stateless = Some(false));
+            self.learn_of_sessions();
         }
-        let mut server = self.pool(false, now);
-        let seat = server.opening_seat(self.stateless_upstream, asking.sort, now);
-        server.adopt(seat, None, now);
-        self.serve_from_pool(server, asking.asked_by_client, asking.held, now);
+        let upstream = self.stateless_upstream;
+        let pool = self.pool_to_join(now);
+        let seat = pool.opening_seat(upstream, asking.sort, now);
+        pool.adopt(seat, None, now);
+        self.serve_from_pool(asking.asked_by_client, asking.held, now);
     }
 
     /// It was silent to `server/discover` on one connection and has answered `initialize` on the other, which is kept.
@@ -242,17 +243,24 @@ impl Conversation {
         let Some(Opening { mut relay, id: opening, .. }) = opening else { return };
         self.close(self.stateless_upstream);
         self.stateless_upstream = Upstream::SPARE;
-        self.learn(|known| known.stateless = Some(false));
+        self.learn_of_sessions();
         let result = answer.message.clone();
         relay.handle_server(answer, now);
         while relay.poll_effect().is_some() {}
-        let mut server = self.pool(false, now);
-        server.adopt(Seat::new(Upstream::SPARE, relay, sort, opening, now), Some(&result), now);
-        self.serve_from_pool(server, asked_by_client, held, now);
+        self.pool_to_join(now).adopt(Seat::new(Upstream::SPARE, relay, sort, opening, now), Some(&result), now);
+        self.serve_from_pool(asked_by_client, held, now);
     }
 
-    fn serve_from_pool(&mut self, server: OldServer, first: Option<Message>, held: VecDeque<Message>, now: Instant) {
-        self.stateless = StatelessSide::Translated(Box::new(server));
+    /// The server is of the session era, whatever was found out before.
+    fn learn_of_sessions(&mut self) {
+        self.learn(|known| {
+            known.stateless = Some(false);
+            known.session = known.session.filter(|opens| *opens);
+        });
+    }
+
+    fn serve_from_pool(&mut self, first: Option<Message>, held: VecDeque<Message>, now: Instant) {
+        self.stateless = StatelessSide::Translated;
         self.pump_pool(now);
         first.into_iter().chain(held).for_each(|message| self.stateless_client(message, now));
     }

@@ -5,6 +5,7 @@
 //! of a side, in the way that costs a pair of equals nothing: the client's own words are tried first.
 
 mod asking;
+mod pool;
 mod refused;
 mod session_side;
 mod stateless_side;
@@ -17,7 +18,7 @@ use bytes::Bytes;
 
 use self::session_side::SessionSide;
 use self::stateless_side::StatelessSide;
-use crate::era;
+use crate::era::{self, OldServer};
 use crate::message::split_batch;
 use crate::session::legacy::{self, Phase};
 use crate::version::{self, SESSION_ERA, STATELESS_ERA, V2025_11_25, V2026_07_28};
@@ -125,6 +126,8 @@ pub struct Conversation {
     known: Known,
     session: SessionSide,
     stateless: StatelessSide,
+    /// Sessions for requests that stand for themselves.
+    pool: Option<Box<OldServer>>,
     session_upstream: Upstream,
     stateless_upstream: Upstream,
     opened: BTreeSet<Upstream>,
@@ -152,6 +155,7 @@ impl Conversation {
             known,
             session: SessionSide::None,
             stateless: StatelessSide::None,
+            pool: None,
             session_upstream: Upstream::FIRST,
             stateless_upstream: Upstream::FIRST,
             opened: BTreeSet::new(),
@@ -186,18 +190,20 @@ impl Conversation {
 
     /// When [`Conversation::handle_timeout`] wants to be called. Calling it early does no harm.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.session.poll_timeout().into_iter().chain(self.stateless.poll_timeout()).min()
+        let pool = self.pool.as_ref().and_then(|pool| pool.poll_timeout());
+        self.session.poll_timeout().into_iter().chain(self.stateless.poll_timeout()).chain(pool).min()
     }
 
     /// How many answers the client still waits for.
     pub fn owed_to_client(&self) -> usize {
-        self.session.owed_to_client() + self.stateless.owed_to_client()
+        let pool = self.pool.as_ref().map_or(0, |pool| pool.owed_to_client());
+        self.session.owed_to_client() + self.stateless.owed_to_client() + pool
     }
 
     /// How much is remembered of what is under way, on both sides, questions and their answers included; listens that
     /// are in force are not. It comes to nothing when everybody has been answered.
     pub fn load(&self) -> usize {
-        self.session.load() + self.stateless.load()
+        self.session.load() + self.stateless.load() + self.pool.as_ref().map_or(0, |pool| pool.load())
     }
 
     /// Whether the server cannot be had any more: nothing will be answered from now on.
@@ -206,18 +212,16 @@ impl Conversation {
     }
 
     pub fn phase(&self) -> Phase {
-        match self.session.phase() {
-            Phase::Idle => self.stateless.phase(),
-            phase => phase,
-        }
+        let pool = self.pool.as_ref().map_or(Phase::Idle, |pool| pool.phase());
+        let phases = [self.session.phase(), self.stateless.phase(), pool];
+        phases.into_iter().find(|phase| *phase != Phase::Idle).unwrap_or(Phase::Idle)
     }
 
     /// What was last wrong with the server.
     pub fn trouble(&self) -> &str {
-        match self.session.trouble() {
-            "" => self.stateless.trouble(),
-            trouble => trouble,
-        }
+        let pool = self.pool.as_ref().map_or("", |pool| pool.trouble());
+        let troubles = [self.session.trouble(), self.stateless.trouble(), pool];
+        troubles.into_iter().find(|trouble| !trouble.is_empty()).unwrap_or_default()
     }
 
     pub fn handle_client(&mut self, message: Message, now: Instant) {
@@ -236,7 +240,7 @@ impl Conversation {
             Kind::Notification { method } if self.spoke_stateless => {
                 let cancels = *method == method::CANCELLED;
                 let cancelled = cancels.then(|| meta::cancelled_request(&message)).flatten();
-                let stateless = cancelled.is_some_and(|id| self.stateless.knows(&id));
+                let stateless = cancelled.is_some_and(|id| self.stateless.knows(&id) || self.pool_knows(&id));
                 if stateless || !self.session.is_some() {
                     self.stateless_client(message, now)
                 } else {
@@ -289,7 +293,7 @@ impl Conversation {
 
     fn answer_fault(&mut self, id: Option<&Id>, fault: &Fault) {
         // An id that is under way belongs to the request that came first.
-        let id = id.filter(|id| !self.session.knows(id) && !self.stateless.knows(id));
+        let id = id.filter(|id| !self.session.knows(id) && !self.stateless.knows(id) && !self.pool_knows(id));
         self.tell_client(fault.to_packet(id));
     }
 
@@ -297,6 +301,7 @@ impl Conversation {
         match self.side_of(upstream) {
             Side::Session => self.session_server(packet, now),
             Side::Stateless => self.stateless_server(upstream, packet, now),
+            Side::Pool => self.pool_server(upstream, packet, now),
             Side::None => {}
         }
     }
@@ -306,6 +311,7 @@ impl Conversation {
         match self.side_of(upstream) {
             Side::Session => self.session_failed(message, failure, now),
             Side::Stateless => self.stateless_failed(upstream, message, failure, now),
+            Side::Pool => self.pool_failed(upstream, message, failure, now),
             Side::None => {}
         }
     }
@@ -314,8 +320,8 @@ impl Conversation {
     pub fn handle_session_lost(&mut self, upstream: Upstream, why: &str, now: Instant) {
         match self.side_of(upstream) {
             Side::Session => self.on_session_relay(now, |relay| relay.handle_session_lost(why, now)),
-            Side::Stateless => self.stateless_session_lost(upstream, why, now),
-            Side::None => {}
+            Side::Pool => self.pool_session_lost(upstream, why, now),
+            Side::Stateless | Side::None => {}
         }
     }
 
@@ -327,6 +333,7 @@ impl Conversation {
                 self.on_session_relay(now, |relay| relay.handle_server_gone(why, now));
             }
             Side::Stateless => self.stateless_gone(upstream, why, now),
+            Side::Pool => self.pool_gone(upstream, why, now),
             Side::None => {}
         }
     }
@@ -335,10 +342,10 @@ impl Conversation {
     pub fn handle_closed(&mut self, upstream: Upstream, why: &str, now: Instant) {
         self.opened.remove(&upstream);
         match self.side_of(upstream) {
+            Side::Pool => self.pool_closed(upstream, why, now),
             Side::Stateless if self.close_spare(upstream, why, now) => {}
-            Side::Stateless if self.close_pooled(upstream, why, now) => {}
             Side::None => {}
-            _ => {
+            Side::Session | Side::Stateless => {
                 self.abandon(why, now);
                 self.over = true;
             }
@@ -348,18 +355,22 @@ impl Conversation {
     pub fn handle_timeout(&mut self, now: Instant) {
         self.session_timeout(now);
         self.stateless_timeout(now);
+        self.pool_timeout(now);
     }
 
     /// Answers everything that is still owed: nothing more will come from the server.
     pub fn abandon(&mut self, why: &str, now: Instant) {
         self.abandon_session(why, now);
-        self.abandon_stateless(why, now);
+        self.abandon_stateless(why);
+        self.abandon_pool(why, now);
     }
 
     fn side_of(&self, upstream: Upstream) -> Side {
         if self.session.is_some() && self.session_upstream == upstream {
             Side::Session
-        } else if self.stateless.has(upstream) || (self.stateless.is_some() && self.stateless_upstream == upstream) {
+        } else if self.pool_has(upstream) {
+            Side::Pool
+        } else if self.stateless.holds(self.stateless_upstream, upstream) {
             Side::Stateless
         } else {
             Side::None
@@ -408,6 +419,7 @@ impl Conversation {
 enum Side {
     Session,
     Stateless,
+    Pool,
     None,
 }
 

@@ -113,7 +113,7 @@ impl Conversation {
         let discovered = matches!(answer.kind(), Kind::Result { .. }).then(|| answer.payload()).flatten();
         let version = self.config.stateless_version();
         let seed = self.config.relay.seed;
-        let client = Box::new(OldClient::new(initialize, discovered.map(str::to_owned), version, seed));
+        let client = Box::new(OldClient::new(initialize, discovered.map(str::to_owned), version, seed, false));
         let relay = Box::new(Relay::new(self.config.relay.clone()));
         self.session = SessionSide::Translated { client, relay, on_trust: None };
         self.pump_translated(now);

@@ -171,14 +171,14 @@ impl Conversation {
     }
 
     fn begin_session(&mut self, message: Message, now: Instant) {
-        let taken = self.stateless.is_some() && self.stateless_upstream == Upstream::FIRST;
+        let taken = self.stateless.holds(self.stateless_upstream, Upstream::FIRST) || self.pool_has(Upstream::FIRST);
         self.session_upstream = if taken { Upstream::SECOND } else { Upstream::FIRST };
         self.open(self.session_upstream);
         let relay = Box::new(Relay::new(self.config.relay.clone()));
         let opens = message.is_request() && message.is(method::INITIALIZE);
         if opens && self.known.session == Some(false) && self.known.stateless != Some(false) {
-            let client = OldClient::new(message, None, self.config.stateless_version(), self.config.relay.seed);
-            let client = Box::new(client.for_the_inside(self.known.is_inside));
+            let (version, seed) = (self.config.stateless_version(), self.config.relay.seed);
+            let client = Box::new(OldClient::new(message, None, version, seed, self.known.is_inside));
             let on_trust = self.config.protocol.is_none().then(VecDeque::new);
             self.session = SessionSide::Translated { client, relay, on_trust };
             return self.pump_translated(now);

@@ -25,7 +25,7 @@ pub(crate) use old_server::{Config as OldServerConfig, OldServer, Seat, Sort, op
 pub(crate) use translate::subscribed;
 
 use crate::identity::Identity;
-use crate::{Cause, Id, Kind, Message, Object, Refusal, code, method};
+use crate::{Cause, Id, Kind, Message, Object, Packet, Refusal, code, method};
 
 /// How versions of the protocol open a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,11 +49,25 @@ pub fn era_by(answer: &Message) -> Era {
 /// Whether a transport's refusal is not about the message: without credentials nothing is answered, in any era.
 pub(crate) fn refuses_everything(refusal: &Refusal) -> bool {
     match refusal.cause.as_deref() {
-        Some(Cause::Http(http)) => matches!(http.status, 401 | 403 | 407 | 429 | 500..),
+        Some(Cause::Http(http)) => refuses_all(http.status),
         // Who was not there for one message need not be looked for with another.
         Some(Cause::Unreachable) => true,
         _ => false,
     }
+}
+
+/// Whether an error that answers an opening says something about the server's era: it is the server's own, or a refusal
+/// of this message in particular.
+pub(crate) fn tells_of_era(error: &Packet) -> bool {
+    match error.cause.as_deref() {
+        None | Some(Cause::SessionLost | Cause::Unusable) => true,
+        Some(Cause::Http(http)) => !refuses_all(http.status),
+        Some(Cause::Unreachable | Cause::Interrupted | Cause::TimedOut | Cause::Us) => false,
+    }
+}
+
+fn refuses_all(status: u16) -> bool {
+    matches!(status, 401 | 403 | 407 | 429 | 500..)
 }
 
 /// A `server/discover` on behalf of a client that sent `initialize`.

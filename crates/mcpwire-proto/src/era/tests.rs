@@ -35,7 +35,7 @@ impl Rig {
         let params = json!({ "protocolVersion": V2025_11_25, "capabilities": capabilities, "clientInfo": {"name": "c", "version": "1"} });
         let initialize = Message::request(&Id::from(0), "initialize", Some(&params.to_string()));
         let discovered = json!({ "supportedVersions": [V2026_07_28], "capabilities": { "tools": {}, "logging": {} } });
-        let client = OldClient::new(initialize, Some(discovered.to_string()), V2026_07_28, 0).for_the_inside(true);
+        let client = OldClient::new(initialize, Some(discovered.to_string()), V2026_07_28, 0, true);
         let config = OldServerConfig {
             relay: RelayConfig::default(),
             version: V2025_11_25,

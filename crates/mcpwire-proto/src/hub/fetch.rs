@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::answers::Owed;
+use super::asker::Asker;
 use super::catalogue::{Catalogue, Page, Part, page};
 use super::refresh::Freshness;
 use super::{Effect, Hub, Server};
@@ -48,7 +49,7 @@ impl Fetch {
 impl Hub {
     /// Asks for everything.
     pub(super) fn fetch_all(&mut self, server: Server, now: Instant) {
-        let identity = self.identity.clone().unwrap_or_else(|| own_identity(&self.config.info).into());
+        let identity = self.identity.clone().unwrap_or_else(|| Asker::hub(own_identity(&self.config.info)));
         let deadline = now + self.config.settle;
         let Some(upstream) = self.upstream(server).filter(|upstream| upstream.fetch.is_none()) else { return };
         upstream.identity.get_or_insert(identity);
@@ -103,12 +104,11 @@ impl Hub {
             fetch.lists.insert(part, (now, Some(Duration::MAX)));
         }
         let cursor = cursor.map(|cursor| format!(r#","cursor":{cursor}"#)).unwrap_or_default();
-        let params = format!(r#"{{"_meta":{identity}{cursor}}}"#);
         let method = match ask {
             Ask::Discover => method::DISCOVER,
             Ask::List(part) => part.method(),
         };
-        let request = Message::request(&id, method, Some(&params));
+        let request = identity.request(&id, method, &cursor);
         let _ = self.owed.open(id, Owed::Own { server, ask });
         self.effects.push_back(Effect::ToServer(server, request));
     }

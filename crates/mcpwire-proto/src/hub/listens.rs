@@ -1,10 +1,10 @@
 //! Who hears of which changes: clients listen to the hub, and the hub listens to each server for all of the same sort.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::answers::Owed;
+use super::asker::Asker;
 use super::{Client, Effect, Hub, Place, Server};
 use crate::era::subscribed;
 use crate::filter::{Filter, covers};
@@ -24,7 +24,7 @@ pub(super) struct Listen {
     id: Id,
     /// What the client says of itself. A server of the session era may have a process for each sort of client, and what
     /// one changes by its calls only that process tells of.
-    identity: Arc<str>,
+    identity: Asker,
     wanted: Filter,
     /// When it is acknowledged at the latest; none once it is.
     pub acknowledge_by: Option<Instant>,
@@ -39,7 +39,7 @@ impl Listen {
 }
 
 impl Hub {
-    pub(super) fn listen(&mut self, client: Client, id: &Id, identity: Arc<str>, wanted: Option<Filter>, now: Instant) {
+    pub(super) fn listen(&mut self, client: Client, id: &Id, identity: Asker, wanted: Option<Filter>, now: Instant) {
         let wanted = wanted.filter(|wanted| wanted.resource_subscriptions.len() <= MOST_RESOURCES);
         let Some(mut wanted) = wanted else {
             let text = format!("expected notifications to be a filter with at most {MOST_RESOURCES} resources");
@@ -77,7 +77,7 @@ impl Hub {
             wanted.entry(own).or_default();
             self.end_unwanted(server, &wanted);
             for (identity, uris) in wanted {
-                let listening = self.upstreams[at].listening.entry(Arc::clone(&identity)).or_default();
+                let listening = self.upstreams[at].listening.entry(identity.clone()).or_default();
                 let may_open = !listening.refused && listening.retry_at.is_none();
                 if may_open && (!listening.is_open() || listening.uris != uris) {
                     self.open_listen(server, &identity, uris);
@@ -88,18 +88,18 @@ impl Hub {
     }
 
     /// The resources that somebody wants to hear of and that may be this server's, by the sort of client.
-    fn wanted_of(&self, server: Server) -> BTreeMap<Arc<str>, BTreeSet<String>> {
-        let mut wanted: BTreeMap<Arc<str>, BTreeSet<String>> = BTreeMap::new();
+    fn wanted_of(&self, server: Server) -> BTreeMap<Asker, BTreeSet<String>> {
+        let mut wanted: BTreeMap<Asker, BTreeSet<String>> = BTreeMap::new();
         for listen in self.listens.values() {
             for uri in listen.wanted.resource_subscriptions.iter().filter(|uri| self.may_tell_of(server, uri)) {
-                wanted.entry(Arc::clone(&listen.identity)).or_default().insert(uri.clone());
+                wanted.entry(listen.identity.clone()).or_default().insert(uri.clone());
             }
         }
         wanted
     }
 
     /// Ends our listens for sorts of clients that want nothing of the server any more.
-    fn end_unwanted(&mut self, server: Server, wanted: &BTreeMap<Arc<str>, BTreeSet<String>>) {
+    fn end_unwanted(&mut self, server: Server, wanted: &BTreeMap<Asker, BTreeSet<String>>) {
         let Some(upstream) = self.upstream(server) else { return };
         let mut unwanted: Vec<Id> = Vec::new();
         upstream.listening.retain(|identity, listening| {
@@ -120,7 +120,7 @@ impl Hub {
     }
 
     /// Opens a listen; an earlier one stays until this one is acknowledged, so that nothing is missed.
-    fn open_listen(&mut self, server: Server, identity: &Arc<str>, uris: BTreeSet<String>) {
+    fn open_listen(&mut self, server: Server, identity: &Asker, uris: BTreeSet<String>) {
         let id = self.fresh_id();
         let own = |uri: &String| self.merged.apps().own(uri).map_or_else(|| uri.clone(), |(_, own)| own.to_owned());
         let resource_subscriptions = uris.iter().map(own).collect();
@@ -133,11 +133,10 @@ impl Hub {
             resources_list_changed: own,
             resource_subscriptions,
         };
-        let params = format!(r#"{{"_meta":{identity},"notifications":{}}}"#, wanted.to_json());
-        let listening = upstream.listening.entry(Arc::clone(identity)).or_default();
+        let listening = upstream.listening.entry(identity.clone()).or_default();
         let superseded = listening.next.replace(id.clone());
         listening.uris = uris;
-        let request = Message::request(&id, method::LISTEN, Some(&params));
+        let request = identity.request(&id, method::LISTEN, &format!(r#","notifications":{}"#, wanted.to_json()));
         let _ = self.owed.open(id, Owed::Listen { server });
         self.effects.push_back(Effect::ToServer(server, request));
         superseded.iter().for_each(|id| self.end_listen(server, id));
@@ -210,10 +209,10 @@ impl Hub {
     }
 
     /// For which sort of client we listen where this notification came from; none if it is no listen of ours.
-    pub(super) fn listening_for(&mut self, server: Server, message: &Message) -> Option<Arc<str>> {
+    pub(super) fn listening_for(&mut self, server: Server, message: &Message) -> Option<Asker> {
         let id = meta::subscription_id(message)?;
         let mut listening = self.upstream(server)?.listening.iter();
-        listening.find(|(_, listening)| listening.is(&id)).map(|(identity, _)| Arc::clone(identity))
+        listening.find(|(_, listening)| listening.is(&id)).map(|(identity, _)| identity.clone())
     }
 
     /// Acknowledges the listens of clients that are in force, or have waited for long enough.
@@ -243,13 +242,13 @@ impl Hub {
         listen.wanted.resource_subscriptions.iter().all(|uri| !asked.iter().any(|uris| uris.contains(uri)))
     }
 
-    fn is_told_of(&self, uri: &str, identity: &str) -> bool {
+    fn is_told_of(&self, uri: &str, identity: &Asker) -> bool {
         let mut listening = self.upstreams.iter().filter_map(|upstream| upstream.listening.get(identity));
         listening.any(|listening| listening.honoured.contains(uri))
     }
 
     /// Tells those who listen of a change: one of our own, or one that a server told a sort of client of.
-    pub(super) fn publish(&mut self, change: &Message, from: Option<(Server, &str)>) {
+    pub(super) fn publish(&mut self, change: &Message, from: Option<(Server, &Asker)>) {
         let uri = change.members().and_then(|params| params.string("uri"));
         let mut told = Vec::new();
         let mut early = Vec::new();
@@ -257,7 +256,7 @@ impl Hub {
             if !listen.wanted.wants(change) {
                 continue;
             }
-            if from.is_some_and(|(_, identity)| identity != &*listen.identity) {
+            if from.is_some_and(|(_, identity)| *identity != listen.identity) {
                 continue;
             }
             if let (Some((server, _)), Some(uri)) = (from, &uri) {

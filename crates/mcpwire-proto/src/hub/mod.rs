@@ -12,11 +12,12 @@
 //! ```
 //!
 //! Until all servers are live or have failed, lists wait for them: up to [`Config::gate`] for those that are known from
-//! before, up to [`Config::settle`] for the others.
+//! before, up to [`Config::lists`] for the others. What slower servers offer is announced when it is known.
 
 mod announce;
 mod answers;
 mod apps;
+mod asker;
 mod breaker;
 mod catalogue;
 mod extensions;
@@ -44,6 +45,7 @@ pub use self::upstream::Spec;
 
 use self::announce::Announcements;
 use self::answers::Owed;
+use self::asker::Asker;
 use self::links::Links;
 use self::listens::Listen;
 use self::merged::Merged;
@@ -82,7 +84,9 @@ pub struct Config {
     pub gate: Duration,
     /// How long a client that asks what the servers can do waits for those that are not known.
     pub describe: Duration,
-    /// How long lists wait for any server, and how long a server may take for its catalogue.
+    /// How long lists wait for any server.
+    pub lists: Duration,
+    /// How long a server may take for its catalogue.
     pub settle: Duration,
     /// The shortest time between two `list_changed` of the same kind, and between two times that a server is asked for
     /// lists because it says that they changed.
@@ -102,6 +106,7 @@ impl Default for Config {
             greet: Duration::from_millis(250),
             gate: Duration::from_millis(250),
             describe: Duration::from_secs(3),
+            lists: Duration::from_secs(3),
             settle: Duration::from_secs(20),
             coalesce: Duration::from_millis(250),
             refresh: Duration::from_secs(3),
@@ -126,7 +131,7 @@ struct Gates {
 
 impl Gates {
     fn new(config: &Config, begin: Instant) -> Gates {
-        let (known, capabilities, lists) = (begin + config.gate, begin + config.describe, begin + config.settle);
+        let (known, capabilities, lists) = (begin + config.gate, begin + config.describe, begin + config.lists);
         let mut ahead = [known, capabilities, lists];
         ahead.sort();
         Gates { known, capabilities, lists, ahead: ahead.into() }
@@ -172,8 +177,8 @@ pub struct Hub {
     links: Links,
     announcements: Announcements,
     merged: Merged,
-    /// What the first client says of itself.
-    identity: Option<Arc<str>>,
+    /// The first client.
+    identity: Option<Asker>,
     /// When the servers are asked, if no client has come by then; none once they were.
     greet_until: Option<Instant>,
     gates: Gates,

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::answers::{Call, Owed, Turn};
+use super::asker::Asker;
 use super::catalogue::Part;
 use super::{Client, Effect, Hub, Place, Server, Waiting};
 use crate::filter::Filter;
@@ -128,7 +129,7 @@ impl Hub {
             return self.refuse(client, id, &fault);
         }
         if self.identity.is_none() {
-            self.identity = Some(identity(&params.meta).into());
+            self.identity = Some(Asker::of(message, identity(&params.meta)));
             if self.greet_until.is_some() {
                 self.begin(now);
             }
@@ -142,7 +143,8 @@ impl Hub {
             method::LISTEN => {
                 let wanted: Option<Filter> =
                     params.notifications.and_then(|wanted| serde_json::from_str(wanted.get()).ok());
-                self.listen(client, id, identity(&params.meta).into(), wanted, now);
+                let asker = Asker::of(message, identity(&params.meta));
+                self.listen(client, id, asker, wanted, now);
             }
             list => match Part::of(list) {
                 // Everything is on the first page.

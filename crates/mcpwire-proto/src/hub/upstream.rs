@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::Server;
+use super::asker::Asker;
 use super::breaker::Breaker;
 use super::catalogue::{Catalogue, Part};
 use super::fetch::Fetch;
@@ -37,9 +38,9 @@ pub(super) struct Upstream {
     pub live: bool,
     /// Nobody waits for it any more: it is live, or it has failed.
     pub settled: bool,
-    /// What we say of ourselves when we ask for the catalogue. The same each time, so that a server of the session era
-    /// needs no second session for it.
-    pub identity: Option<Arc<str>>,
+    /// In whose name we ask for the catalogue. The same each time, so that a server of the session era needs no second
+    /// session for it.
+    pub identity: Option<Asker>,
     pub fetch: Option<Fetch>,
     /// How old the lists of the catalogue are.
     pub freshness: BTreeMap<Part, Freshness>,
@@ -53,8 +54,8 @@ pub(super) struct Upstream {
     /// It has failed, and was not there since.
     pub failing: bool,
     pub breaker: Breaker,
-    /// Our listens, by what they say of who listens.
-    pub listening: BTreeMap<Arc<str>, Listening>,
+    /// Our listens, by who listens.
+    pub listening: BTreeMap<Asker, Listening>,
     /// How many requests of clients are with it.
     pub calls: usize,
 }

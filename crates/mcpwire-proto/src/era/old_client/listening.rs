@@ -125,7 +125,7 @@ impl OldClient {
         let id = self.fresh_id();
         let request = Message::request(&id, method::LISTEN, Some(&format!(r#"{{"notifications":{filter}}}"#)));
         self.listening.next = Some(id);
-        self.tell_server(self.identity.sign(&request, None));
+        self.tell_server(self.introduce(request));
     }
 
     /// The kinds of change that the server tells of, and the resources that the client subscribed to.

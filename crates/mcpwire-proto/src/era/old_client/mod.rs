@@ -75,10 +75,17 @@ struct Call {
 
 impl OldClient {
     /// `discovered` is the result of `server/discover`, if it is known already.
-    pub(crate) fn new(initialize: Message, discovered: Option<String>, version: &'static str, tag: u64) -> OldClient {
+    /// A server that `is_inside` this process takes what requests say of their sender beside their text.
+    pub(crate) fn new(
+        initialize: Message,
+        discovered: Option<String>,
+        version: &'static str,
+        tag: u64,
+        is_inside: bool,
+    ) -> OldClient {
         let mut client = OldClient {
             identity: Arc::new(translate::identity(&initialize, version)),
-            is_inside: false,
+            is_inside,
             initialize: initialize.clone(),
             discovered,
             has_logging: None,
@@ -93,12 +100,6 @@ impl OldClient {
         };
         client.open(initialize);
         client
-    }
-
-    /// The server is in this process.
-    pub(crate) fn for_the_inside(mut self, is_inside: bool) -> OldClient {
-        self.is_inside = is_inside;
-        self
     }
 
     pub(crate) fn poll(&mut self) -> Option<Out> {
@@ -222,7 +223,7 @@ impl OldClient {
             None => {
                 let upstream = self.enter(initialize);
                 let discover = Message::request(&upstream, method::DISCOVER, None);
-                self.tell_server(self.identity.sign(&discover, None));
+                self.tell_server(self.introduce(discover));
             }
         }
     }
@@ -301,16 +302,21 @@ impl OldClient {
             Some((responses, state)) => {
                 let mut params = message.members().unwrap_or_default();
                 if let Some(responses) = responses {
-                    params.set("inputResponses", responses);
+                    params.set("inputResponses", responses.clone());
                 }
                 if let Some(state) = state {
-                    params.set("requestState", state);
+                    params.set("requestState", state.clone());
                 }
                 message.with_members(&params)
             }
         };
         let is_retry = input.is_some();
         self.tell_server(self.sign(message, is_retry));
+    }
+
+    /// A request of our own in the client's name.
+    fn introduce(&self, request: Message) -> Message {
+        if self.is_inside { self.sign(request, false) } else { self.identity.sign(&request, None) }
     }
 
     fn sign(&self, message: Message, is_retry: bool) -> Message {

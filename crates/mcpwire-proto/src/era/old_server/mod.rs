@@ -72,6 +72,8 @@ pub(crate) struct OldServer {
     next_id: u64,
     /// The server refused a session: it may not be of this era any more.
     refused: bool,
+    /// And it said so itself: it could be reached.
+    declined: bool,
     /// It has opened one.
     proven: bool,
     /// Requests that it refused together with the first session.
@@ -95,6 +97,7 @@ impl OldServer {
             next_upstream: first_upstream,
             next_id: 0,
             refused: false,
+            declined: false,
             proven: false,
             unserved: VecDeque::new(),
             out: VecDeque::new(),
@@ -108,6 +111,11 @@ impl OldServer {
     /// Whether the server refused a session and has opened none since.
     pub(crate) fn is_refused(&self) -> bool {
         self.refused
+    }
+
+    /// Whether it answered that it opens none.
+    pub(crate) fn is_declined(&self) -> bool {
+        self.declined
     }
 
     /// Ends all sessions. Gives back the requests that somebody else has to serve.

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::OldServer;
 use super::listens::Subscription;
 use crate::conversation::{Effect, Upstream};
-use crate::era::translate;
+use crate::era::{tells_of_era, translate};
 use crate::method::{self, Method};
 use crate::session::legacy::{Effect as RelayEffect, Phase, Session as Relay};
 use crate::{Cause, Fault, Id, IdMap, Kind, Message, Object, Packet, meta};
@@ -269,7 +269,7 @@ impl OldServer {
         seat.server_info = seat.server().get("serverInfo").map(str::to_owned);
         seat.used = now;
         let backlog = seat.take_backlog();
-        (self.proven, self.refused) = (true, false);
+        (self.proven, self.refused, self.declined) = (true, false, false);
         let initialized = Message::notification(method::INITIALIZED, None);
         self.on_relay(upstream, now, |relay| relay.handle_client(initialized, now));
         for request in backlog {
@@ -279,9 +279,11 @@ impl OldServer {
 
     fn refused(&mut self, upstream: Upstream, error: &Packet, now: Instant) {
         self.refused = true;
+        self.declined = tells_of_era(error);
+        let is_declined = self.declined;
         let Some(seat) = self.seat(upstream) else { return };
         let backlog = seat.take_backlog();
-        if self.config.on_trust && !self.proven {
+        if is_declined && self.config.on_trust && !self.proven {
             self.unserved.extend(backlog);
             self.unserved.extend(std::mem::take(&mut self.waiting).into_iter().map(|waiting| waiting.request));
         } else {

@@ -2,6 +2,7 @@
 
 mod calls;
 mod commands;
+mod dual;
 mod failures;
 mod life;
 mod listening;
