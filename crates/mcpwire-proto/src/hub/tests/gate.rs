@@ -70,15 +70,38 @@ fn an_unknown_server_is_waited_for_but_not_for_ever() {
     rig.pass(ms(2_900));
     assert!(rig.next(client).is_none());
     rig.pass(ms(100));
+    assert_eq!(rig.got_json(client)["result"]["tools"].as_array().expect("tools").len(), 1);
     let found = rig.got_json(client);
     assert_eq!(found["id"], 2);
     assert!(found["result"]["capabilities"]["prompts"].is_object(), "it may turn out to have any: {found}");
-    rig.pass(ms(16_900));
-    assert!(rig.next(client).is_none());
-    rig.pass(ms(100));
-    assert_eq!(rig.got_json(client)["result"]["tools"].as_array().expect("tools").len(), 1);
     rig.asked(servers[1], method::TOOLS_CALL);
+    assert!(rig.was_asked(servers[1], method::CANCELLED).is_none(), "it may still tell what it offers");
+    rig.pass(ms(17_000));
     assert!(rig.asked(servers[1], method::CANCELLED).payload().is_some(), "it is asked no longer");
+}
+
+#[test]
+fn a_silent_server_holds_the_first_list_up_for_three_seconds_and_is_announced_later() {
+    let (mut rig, servers) = Rig::new(vec![spec("quick"), spec("silent")]);
+    let client = rig.join(1);
+    rig.asks(client, 1, method::LISTEN, r#""notifications":{"toolsListChanged":true}"#);
+    assert!(rig.got(client).is(method::ACKNOWLEDGED));
+    rig.asks(client, 2, method::TOOLS_LIST, "");
+    rig.offer(servers[0], &caps(), &["x"]);
+    assert!(rig.got(client).is(method::TOOLS_LIST_CHANGED));
+    rig.pass(ms(2_999));
+    assert!(rig.next(client).is_none());
+    rig.pass(ms(1));
+    let listed = rig.got_json(client);
+    assert_eq!(listed["result"]["tools"].as_array().expect("tools").len(), 1, "{listed}");
+    // A call to the silent one is not refused: it is sent to where its name says it belongs.
+    rig.calls(client, 3, "silent__y");
+    rig.asked(servers[1], method::TOOLS_CALL);
+    rig.pass(ms(10_000));
+    assert!(rig.next(client).is_none());
+    rig.offer(servers[1], &caps(), &["y"]);
+    assert!(rig.got(client).is(method::TOOLS_LIST_CHANGED));
+    assert_eq!(rig.tools(client), Some(vec!["quick__x".into(), "silent__y".into()]));
 }
 
 #[test]

@@ -83,6 +83,7 @@ pub(in crate::cli) struct Many {
     pub(super) resolver: Resolver,
     pub(super) cache: Option<Cache>,
     pub(super) prefix: Prefix,
+    pub(super) lists: Duration,
     pub(super) settle: Duration,
     pub(super) reach: ReachArgs,
 }
@@ -122,12 +123,15 @@ impl Many {
 
     pub(super) fn open(self) -> Running {
         let info = serde_json::json!({"name": "mcpwire", "version": env!("CARGO_PKG_VERSION")});
+        let defaults = mcpwire_proto::hub::Config::default();
         let config = mcpwire_proto::hub::Config {
             prefix: self.prefix,
+            describe: defaults.describe.min(self.lists),
+            lists: self.lists,
             settle: self.settle,
             seed: fastrand::u64(..),
             info: info.to_string(),
-            ..Default::default()
+            ..defaults
         };
         let options = hub::Options { config, on_catalogue: self.cache.clone().map(keep) };
         let mut watch = self.follows().then(|| config::Watch::new(self.environment.clone(), &self.config));

@@ -3,6 +3,8 @@
 mod many;
 mod names;
 
+use std::time::Duration;
+
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
 use mcpwire_proto::conversation::{Config, Key};
@@ -13,6 +15,7 @@ use self::many::{Fixed, Many, Running, Wanted, unique};
 use super::address::{Address, address, is_name};
 use super::configured::{ConfigArgs, WITHIN, environment};
 use super::reach::ReachArgs;
+use super::units::duration;
 use crate::bridge::Reach;
 use crate::cache::Cache;
 use crate::config::Resolver;
@@ -38,6 +41,10 @@ pub(super) struct TargetsArgs {
     /// mcp__server_tool [default: always]
     #[arg(long, value_name = "always|conflict|never|mcp")]
     prefix: Option<Prefix>,
+    /// How long the first list of several servers waits for those that are not known from an earlier run; what slower ones
+    /// offer is announced later
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "3s")]
+    list_wait: Duration,
     /// Keep nothing on disk of what the servers have to offer
     #[arg(long)]
     no_cache: bool,
@@ -125,6 +132,7 @@ impl TargetsArgs {
             cache: environment.cache_dir().filter(|_| !self.no_cache).map(Cache::new),
             environment,
             prefix: self.prefix.unwrap_or_default(),
+            lists: self.list_wait,
             settle: self.reach.wait(),
             reach: self.reach.clone(),
         };
