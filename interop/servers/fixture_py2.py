@@ -1,4 +1,5 @@
-"""A server on the Python SDK 2.x with everything that the conformance suite's scenarios of 2026-07-28 ask a server for.
+"""A server on the Python SDK 2.x with everything that the conformance suite's scenarios of 2026-07-28 ask a server for,
+and those of 2025-11-25.
 
     fixture_py2.py          on stdin and stdout, for clients of both eras
     fixture_py2.py --http   as Streamable HTTP on a free loopback port; prints its URL as the first line
@@ -25,6 +26,7 @@ warnings.simplefilter("ignore")  # logging is deprecated, and asked for by the s
 
 STEP_S = 0.05
 INVALID_PARAMS = -32602
+STATELESS = "2026-07-28"
 PNG = (  # one red pixel
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
 )
@@ -69,8 +71,34 @@ IN_HEADERS = {
 }
 
 
-def form(message, properties):
-    schema = {"type": "object", "properties": properties, "required": list(properties)}
+def titled(*titles):
+    return [{"const": f"value{number}", "title": title} for number, title in enumerate(titles, 1)]
+
+
+DEFAULTS = {
+    "name": {"type": "string", "default": "John Doe"},
+    "age": {"type": "integer", "default": 30},
+    "score": {"type": "number", "default": 95.5},
+    "status": {"type": "string", "enum": ["active", "inactive", "pending"], "default": "active"},
+    "verified": {"type": "boolean", "default": True},
+}
+OPTIONS = ["option1", "option2", "option3"]
+ENUMS = {
+    "untitledSingle": {"type": "string", "enum": OPTIONS},
+    "titledSingle": {"type": "string", "oneOf": titled("First Option", "Second Option", "Third Option")},
+    "legacyEnum": {
+        "type": "string",
+        "enum": ["opt1", "opt2", "opt3"],
+        "enumNames": ["Option One", "Option Two", "Option Three"],
+    },
+    "untitledMulti": {"type": "array", "items": {"type": "string", "enum": OPTIONS}},
+    "titledMulti": {"type": "array", "items": {"anyOf": titled("First Choice", "Second Choice", "Third Choice")}},
+}
+
+
+def form(message, properties, required=None):
+    required = list(properties) if required is None else required
+    schema = {"type": "object", "properties": properties, "required": required}
     params = {"mode": "form", "message": message, "requestedSchema": schema}
     return {"method": "elicitation/create", "params": params}
 
@@ -104,8 +132,10 @@ class Call:
         self.given = params.get("inputResponses") or {}
         self.answers = json.loads(state) if state else {}
 
-    def ask(self, questions, sealed=False):
+    async def ask(self, questions, sealed=False):
         """The answers to these questions; sealed ones count only with the state that was given with the questions."""
+        if self.context.session.protocol_version < STATELESS:
+            return [await self.request(question) for question in questions.values()]
         if self.trusted or not sealed:
             self.answers |= {key: answer for key, answer in self.given.items() if key in questions}
         open_ones = {key: question for key, question in questions.items() if key not in self.answers}
@@ -115,6 +145,19 @@ class Call:
         if sealed or self.answers:
             result["requestState"] = json.dumps(self.answers)
         raise InputRequired(result)
+
+    async def request(self, question):
+        """The answer of a session-era client, which is asked while the call waits."""
+        session, call, params = self.context.session, self.context.request_id, question["params"]
+        match question["method"]:
+            case "elicitation/create":
+                answer = await session.elicit_form(params["message"], params["requestedSchema"], related_request_id=call)
+            case "sampling/createMessage":
+                messages = [types.SamplingMessage.model_validate(message) for message in params["messages"]]
+                answer = await session.create_message(messages, max_tokens=params["maxTokens"], related_request_id=call)
+            case _:
+                answer = await session.list_roots()
+        return answer.model_dump(mode="json", by_alias=True, exclude_none=True)
 
     def offers(self, method):
         capabilities = self.context.session.client_capabilities
@@ -216,31 +259,52 @@ async def test_missing_capability(call):
 
 @tool("Asks the client's model", **strings("prompt"))
 async def test_sampling(call, prompt):
-    [model] = call.ask({"model": sampling(prompt, 100)})
+    [model] = await call.ask({"model": sampling(prompt, 100)})
     return [text(f"LLM response: {sampled(model)}")]
 
 
 @tool("Asks the user", **strings("message"))
 async def test_elicitation(call, message):
-    [user] = call.ask({"user": form(message, strings("username", "email"))})
+    [user] = await call.ask({"user": form(message, strings("username", "email"))})
     return [text(f"User response: <action: {user['action']}, content: {json.dumps(user.get('content'))}>")]
+
+
+async def ask_form(call, properties):
+    [user] = await call.ask({"user": form("Please check and choose", properties, [])})
+    return [text(f"Elicitation completed: action={user['action']}, content={json.dumps(user.get('content') or {})}")]
+
+
+@tool("Asks the user, with defaults")
+async def test_elicitation_sep1034_defaults(call):
+    return await ask_form(call, DEFAULTS)
+
+
+@tool("Asks the user, with choices")
+async def test_elicitation_sep1330_enums(call):
+    return await ask_form(call, ENUMS)
+
+
+@tool("Takes a moment")
+async def test_reconnection(call):
+    await anyio.sleep(10 * STEP_S)
+    return [text("Reconnection test completed successfully.")]
 
 
 @tool("Asks the user", names=["test_streaming_elicitation", "test_input_required_result_elicitation"])
 async def ask_name(call):
-    [user] = call.ask({"user_name": NAME})
+    [user] = await call.ask({"user_name": NAME})
     return [text(f"Hello, {field(user, 'name')}!")]
 
 
 @tool("Asks the model")
 async def test_input_required_result_sampling(call):
-    [answer] = call.ask({"capital_question": sampling("What is the capital of France?", 100)})
+    [answer] = await call.ask({"capital_question": sampling("What is the capital of France?", 100)})
     return [text(f"The model said: {sampled(answer)}")]
 
 
 @tool("Asks for the roots")
 async def test_input_required_result_list_roots(call):
-    [answer] = call.ask({"client_roots": ROOTS})
+    [answer] = await call.ask({"client_roots": ROOTS})
     return [text(f"Roots: {json.dumps(answer['roots'])}")]
 
 
@@ -249,7 +313,7 @@ CONFIRMING = ["test_input_required_result_request_state", "test_input_required_r
 
 @tool("Asks to confirm", names=CONFIRMING)
 async def confirm(call):
-    [answer] = call.ask({"confirm": form("Please confirm", {"ok": {"type": "boolean"}})}, sealed=True)
+    [answer] = await call.ask({"confirm": form("Please confirm", {"ok": {"type": "boolean"}})}, sealed=True)
     return [text(f"state-ok: {field(answer, 'ok')}")]
 
 
@@ -258,21 +322,21 @@ THREE = {"user_name": NAME, "greeting": sampling("Generate a greeting", 50), "cl
 
 @tool("Asks three things at once")
 async def test_input_required_result_multiple_inputs(call):
-    name, greeting, _ = call.ask(THREE, sealed=True)
+    name, greeting, _ = await call.ask(THREE, sealed=True)
     return [text(f"{sampled(greeting)} {field(name, 'name')}")]
 
 
 @tool("Asks twice")
 async def test_input_required_result_multi_round(call):
-    [name] = call.ask({"step1": form("Step 1: What is your name?", strings("name"))}, sealed=True)
-    [colour] = call.ask({"step2": form("Step 2: What is your favorite color?", strings("color"))})
+    [name] = await call.ask({"step1": form("Step 1: What is your name?", strings("name"))}, sealed=True)
+    [colour] = await call.ask({"step2": form("Step 2: What is your favorite color?", strings("color"))})
     return [text(f"{field(name, 'name')} likes {field(colour, 'color')}.")]
 
 
 @tool("Asks what the client can answer")
 async def test_input_required_result_capabilities(call):
     fit = {key: question for key, question in THREE.items() if call.offers(question["method"])}
-    return [text(f"The client answered {len(call.ask(fit))} questions.")]
+    return [text(f"The client answered {len(await call.ask(fit))} questions.")]
 
 
 @tool("Adds a tool, or takes it away")
@@ -347,8 +411,16 @@ async def read_resource(context, params):
     return types.ReadResourceResult.model_validate({"contents": [{"uri": uri, **RESOURCES[uri]}]})
 
 
+async def subscribe(context, params):
+    return types.EmptyResult()
+
+
+async def set_level(context, params):
+    return types.EmptyResult()
+
+
 async def ask_context(call):
-    [answer] = call.ask({"user_context": form("What context should the prompt use?", strings("context"))})
+    [answer] = await call.ask({"user_context": form("What context should the prompt use?", strings("context"))})
     return [text(f"Prompt with context: {field(answer, 'context')}")]
 
 
@@ -414,6 +486,9 @@ server = Server(
     on_list_prompts=list_prompts,
     on_get_prompt=get_prompt,
     on_completion=complete,
+    on_subscribe_resource=subscribe,
+    on_unsubscribe_resource=subscribe,
+    on_set_logging_level=set_level,
     on_subscriptions_listen=ListenHandler(bus),
 )
 server.middleware.append(RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience="fixture-py2"))
