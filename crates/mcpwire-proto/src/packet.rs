@@ -26,12 +26,20 @@ pub struct Packet {
     /// Why we answered in place of the server. The server's own answers, and all other messages, have none: code that
     /// must tell them apart reads this, never the text of an error.
     pub cause: Option<Arc<Cause>>,
+    /// Whether a session-era server sent it, even if its text was translated since.
+    pub of_session: bool,
 }
 
 impl Packet {
     /// A message that a peer sent, or that needs no explanation.
     pub fn new(lane: Lane, message: Message) -> Packet {
-        Packet { lane, message, cause: None }
+        Packet { lane, message, cause: None, of_session: false }
+    }
+
+    /// The same packet as one of a session-era server.
+    pub(crate) fn of_session(mut self) -> Packet {
+        self.of_session = true;
+        self
     }
 
     /// The same packet with the reason for an error that the server did not give.

@@ -181,8 +181,8 @@ impl Conversation {
     /// The next thing to do, if any.
     pub fn poll_effect(&mut self) -> Option<Effect> {
         Some(match self.effects.pop_front()? {
-            Effect::ToClient(Packet { lane, message, cause }) => {
-                Effect::ToClient(Packet { lane, message: self.policy.filter(message), cause })
+            Effect::ToClient(packet) => {
+                Effect::ToClient(Packet { message: self.policy.filter(packet.message), ..packet })
             }
             effect => effect,
         })

@@ -170,16 +170,31 @@ pub(super) struct Page {
     pub items: Vec<Item>,
     /// The cursor of the next page, as JSON.
     pub next: Option<String>,
-    /// How long anybody may be given this page again; none if the server forbids that, or is silent about it.
-    pub reuse: Option<Duration>,
+    pub reuse: Reuse,
 }
 
-pub(super) fn page(part: Part, result: &str) -> Option<Page> {
+/// How long a list may be given out again; the shorter is the smaller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Reuse {
+    /// Not at all: it has no time to live, or is not for everybody.
+    Never,
+    /// For its time to live (2026-07-28, Caching).
+    For(Duration),
+    /// Until the server announces a change, which is the rule of the session era.
+    UntilChanged,
+}
+
+/// Reads a page of a server; the session era says nothing of caching, and the members that a translation adds do not count.
+pub(super) fn page(part: Part, result: &str, of_session: bool) -> Option<Page> {
     let result = Object::parse(result)?;
     let items = items(part, result.get(part.member())?)?;
     let next = result.get("nextCursor").filter(|cursor| *cursor != "null").map(str::to_owned);
     let ttl = result.get("ttlMs").and_then(|ttl| ttl.parse().ok()).filter(|ttl| *ttl > 0);
-    let reuse = ttl.filter(|_| result.get("cacheScope") == Some(r#""public""#)).map(Duration::from_millis);
+    let reuse = match ttl {
+        _ if of_session => Reuse::UntilChanged,
+        Some(ttl) if result.get("cacheScope") == Some(r#""public""#) => Reuse::For(Duration::from_millis(ttl)),
+        _ => Reuse::Never,
+    };
     Some(Page { items, next, reuse })
 }
 
@@ -259,8 +274,10 @@ mod tests {
             (r#""ttlMs":5"#, None),
             (r#""cacheScope":"public""#, None),
         ] {
-            let page = page(Part::Tools, &format!(r#"{{"tools":[],{said}}}"#)).unwrap();
-            assert_eq!(page.reuse, reuse.map(Duration::from_millis), "{said}");
+            let text = format!(r#"{{"tools":[],{said}}}"#);
+            let reuse = reuse.map_or(Reuse::Never, |ms| Reuse::For(Duration::from_millis(ms)));
+            assert_eq!(page(Part::Tools, &text, false).unwrap().reuse, reuse, "{said}");
+            assert_eq!(page(Part::Tools, &text, true).unwrap().reuse, Reuse::UntilChanged, "{said}");
         }
     }
 }

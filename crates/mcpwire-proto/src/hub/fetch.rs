@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::answers::Owed;
 use super::asker::Asker;
-use super::catalogue::{Catalogue, Page, Part, page};
+use super::catalogue::{Catalogue, Page, Part, Reuse, page};
 use super::refresh::Freshness;
 use super::{Effect, Hub, Server};
 use crate::meta::key;
@@ -35,7 +35,7 @@ pub(super) struct Fetch {
     open: usize,
     pages: usize,
     /// When each list was asked for, and how long it may be reused.
-    lists: BTreeMap<Part, (Instant, Option<Duration>)>,
+    lists: BTreeMap<Part, (Instant, Reuse)>,
     /// What the server said is new.
     announced: Vec<Part>,
 }
@@ -101,7 +101,7 @@ impl Hub {
         fetch.open += 1;
         if let (Ask::List(part), None) = (ask, cursor) {
             fetch.gathered.part_mut(part).clear();
-            fetch.lists.insert(part, (now, Some(Duration::MAX)));
+            fetch.lists.insert(part, (now, Reuse::UntilChanged));
         }
         let cursor = cursor.map(|cursor| format!(r#","cursor":{cursor}"#)).unwrap_or_default();
         let method = match ask {
@@ -135,7 +135,7 @@ impl Hub {
                 let has = |part: &Part| !known || fetch.gathered.has(part.capability(), None);
                 more.extend(Part::ALL.into_iter().filter(has).map(|part| (Ask::List(part), None)));
             }
-            (Ask::List(part), result) => match result.and_then(|result| page(part, result)) {
+            (Ask::List(part), result) => match result.and_then(|result| page(part, result, packet.of_session)) {
                 Some(Page { items, next, reuse }) => {
                     fetch.gathered.part_mut(part).extend(items);
                     fetch.lists.entry(part).and_modify(|(_, shortest)| *shortest = reuse.min(*shortest));
@@ -145,7 +145,7 @@ impl Hub {
                     }
                 }
                 None => {
-                    fetch.lists.entry(part).and_modify(|(_, reuse)| *reuse = None);
+                    fetch.lists.entry(part).and_modify(|(_, reuse)| *reuse = Reuse::Never);
                     // What it listed before counts until it lists something else.
                     if let Some(known) = upstream.catalogue.as_ref().filter(|_| !fetch.whole) {
                         fetch.gathered.part_mut(part).clone_from(known.part(part));

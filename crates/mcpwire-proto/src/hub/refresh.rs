@@ -1,11 +1,12 @@
 //! Which lists are answered from what is known, and which are asked for again first (2026-07-28, Caching).
 //!
-//! A list that a server declares `public` is reused for its `ttlMs`. Any other is asked for again whenever a client asks;
-//! clients that ask meanwhile wait for the same answer only if the server was asked after they were heard.
+//! A list that a server declares `public` is reused for its `ttlMs`, and that of a session-era server until it announces a
+//! change. Any other is asked for again whenever a client asks; clients that ask meanwhile wait for the same answer only if
+//! the server was asked after they were heard.
 
 use std::time::{Duration, Instant};
 
-use super::catalogue::Part;
+use super::catalogue::{Part, Reuse};
 use super::upstream::Upstream;
 use super::{Hub, Server};
 use crate::{Id, Message};
@@ -18,13 +19,25 @@ const MAX_REUSE: Duration = Duration::from_secs(24 * 3600);
 pub(super) struct Freshness {
     /// When the server was asked for it.
     pub asked: Instant,
-    /// Until when it is reused; none if the server forbids that.
-    pub reuse_until: Option<Instant>,
+    /// When the server answered.
+    answered: Instant,
+    reuse: Reuse,
 }
 
 impl Freshness {
-    pub(super) fn new(asked: Instant, reuse: Option<Duration>, now: Instant) -> Freshness {
-        Freshness { asked, reuse_until: reuse.map(|reuse| now + reuse.min(MAX_REUSE)) }
+    pub(super) fn new(asked: Instant, reuse: Reuse, now: Instant) -> Freshness {
+        Freshness { asked, answered: now, reuse }
+    }
+
+    /// How long clients may reuse it as well.
+    fn time_to_live(&self, now: Instant) -> Option<Duration> {
+        let Reuse::For(time) = self.reuse else { return None };
+        let left = (self.answered + time.min(MAX_REUSE)).saturating_duration_since(now);
+        (!left.is_zero()).then_some(left)
+    }
+
+    fn is_current(&self, asked: Instant, now: Instant) -> bool {
+        self.asked >= asked || self.reuse == Reuse::UntilChanged || self.time_to_live(now).is_some()
     }
 }
 
@@ -37,8 +50,7 @@ impl Upstream {
 
     /// Whether the list that is known will do for a client that asked at that time.
     fn is_current(&self, part: Part, asked: Instant, now: Instant) -> bool {
-        let fresh = |list: &Freshness| list.asked >= asked || list.reuse_until.is_some_and(|until| until > now);
-        self.freshness.get(&part).is_some_and(fresh)
+        self.freshness.get(&part).is_some_and(|list| list.is_current(asked, now))
     }
 }
 
@@ -66,8 +78,8 @@ impl Hub {
         let list = self.merged.list(part);
         let lists = self.upstreams.iter().filter(|upstream| upstream.may_have(part.capability(), None));
         let reuse = lists.map(|upstream| {
-            let until = upstream.freshness.get(&part).filter(|_| upstream.live)?.reuse_until?;
-            Some(until.saturating_duration_since(now).as_millis())
+            let list = upstream.freshness.get(&part).filter(|_| upstream.live)?;
+            list.time_to_live(now).map(|left| left.as_millis())
         });
         let shortest = reuse.min().flatten().filter(|ms| *ms > 0);
         match (shortest, list.member("ttlMs"), list.member("cacheScope")) {

@@ -174,7 +174,7 @@ impl OldClient {
 
     /// What the server sent: answers to what we asked it, and notifications.
     pub(crate) fn handle_server(&mut self, packet: Packet, now: Instant) {
-        let Packet { lane, message, cause } = packet;
+        let Packet { lane, message, cause, .. } = packet;
         match message.kind() {
             Kind::Result { id } | Kind::Error { id: Some(id) } => {
                 let id = id.clone();

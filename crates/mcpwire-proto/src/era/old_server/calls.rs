@@ -156,7 +156,7 @@ impl OldServer {
                     }
                     _ => self.in_new_words(upstream, &answer, &call.method).with_id(&id),
                 };
-                self.tell_packet(&id, Packet::from(told).because(cause));
+                self.tell_packet(&id, Packet::from(told).because(cause).of_session());
             }
             Some(Whose::Parked(number)) => {
                 // It did not wait for the input after all; the retry will have it.

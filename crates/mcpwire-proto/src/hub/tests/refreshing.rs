@@ -57,6 +57,23 @@ fn a_list_without_a_time_to_live_or_that_is_private_is_asked_for_each_time() {
 }
 
 #[test]
+fn a_list_of_a_session_era_server_is_reused_until_a_change_is_announced() {
+    let (mut rig, server, client) = live(0, "private");
+    lists(&mut rig, client, 1);
+    let asked = rig.asked(server, method::TOOLS_LIST);
+    // As the translation writes it.
+    let translated = Message::result(asked.id().unwrap(), &list("y", 0, "private").to_string());
+    rig.hub.handle_server(server, Packet::from(translated).of_session(), rig.now);
+    rig.pump();
+    got(&mut rig, client, 1, "a__y");
+    rig.pass(Duration::from_secs(3600));
+    lists(&mut rig, client, 2);
+    let result = got(&mut rig, client, 2, "a__y");
+    assert_eq!((&result["ttlMs"], &result["cacheScope"]), (&json!(0), &json!("private")), "clients may not reuse it");
+    assert!(rig.was_asked(server, method::TOOLS_LIST).is_none());
+}
+
+#[test]
 fn a_public_list_is_reused_while_it_lives() {
     let (mut rig, server, client) = live(60_000, "public");
     rig.pass(ms(9_999));

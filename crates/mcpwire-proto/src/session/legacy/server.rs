@@ -50,10 +50,10 @@ impl Session {
                     self.memory.learn(&owed.message, &packet.message);
                 }
                 // The client gets its id back as it wrote it, however the server spells it.
-                let Packet { lane, message, cause } = packet;
+                let Packet { lane, message, .. } = packet;
                 let verbatim = message.id().map(Id::as_bytes) == Some(id.as_bytes());
                 let message = if verbatim { message } else { message.with_id(&id) };
-                self.effects.push_back(Effect::ToClient(Packet { lane, message, cause }));
+                self.effects.push_back(Effect::ToClient(Packet { lane, message, ..packet }));
                 match (opens, succeeded) {
                     (true, true) => self.open(now),
                     (true, false) => self.close("the server refused to initialize"),
