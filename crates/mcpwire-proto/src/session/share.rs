@@ -5,10 +5,14 @@
 //! subscribed. A question or a log line belongs to the one client that has requests under way. If there are several,
 //! nobody can tell: the question is answered with an error, and the log line is dropped.
 
+mod opened;
+
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use serde::Deserialize;
 
+use self::opened::Opened;
+use crate::era::Era;
 use crate::pending::Pending;
 use crate::{Fault, Id, IdMap, Kind, Lane, Message, Packet, meta, method};
 
@@ -21,6 +25,9 @@ pub struct Member(pub u64);
 pub enum Effect {
     ToClient(Member, Packet),
     ToServer(Message),
+    /// Connect to the server once more and drop the connection so far, with all that was sent and received on it. Its clients
+    /// are told that it is gone, except for the one whose opening is for the new one.
+    Replace(Member),
 }
 
 /// The books of a shared server session.
@@ -30,6 +37,9 @@ pub struct Share {
     /// Those that asked for the session. Others have none (2026-07-28): what is said in it is not for them.
     in_session: BTreeSet<Member>,
     handshake: Handshake,
+    opened: Opened,
+    /// Requests that stand for themselves, while an `initialize` is with a server whose era is not known.
+    held: Vec<(Member, Id, Message)>,
     owed: Pending<Owed>,
     /// Progress tokens of ours, with their owner and the token the owner knows.
     tokens: IdMap<(Member, Id)>,
@@ -60,6 +70,9 @@ struct Owed {
     id: Id,
     token: Option<Id>,
     opens: bool,
+    /// It stands for itself (2026-07-28).
+    stateless: bool,
+    discovers: bool,
     /// It stays open, and says by itself what belongs to it (2026-07-28).
     listens: bool,
     /// The server session it was sent in.
@@ -72,6 +85,11 @@ struct Resource {
 }
 
 impl Share {
+    /// A server that must not get the openings of both eras, as a program of both eras on one pipe.
+    pub fn of_one_era() -> Share {
+        Share { opened: Opened::limited(), ..Share::default() }
+    }
+
     pub fn poll_effect(&mut self) -> Option<Effect> {
         self.effects.pop_front()
     }
@@ -84,6 +102,7 @@ impl Share {
     pub fn handle_leave(&mut self, member: Member) {
         self.members.remove(&member);
         self.in_session.remove(&member);
+        self.held.retain(|(holder, ..)| *holder != member);
         for id in self.owed.ids_where(|owed| owed.member == member && !owed.opens) {
             let Some((id, owed)) = self.owed.settle(&id) else { continue };
             owed.token.iter().for_each(|token| drop(self.tokens.remove(token)));
@@ -114,6 +133,7 @@ impl Share {
             Kind::Request { id, method } => match &**method {
                 method::INITIALIZE => self.initialize(member, id.clone(), &message),
                 method::RESOURCES_SUBSCRIBE | method::RESOURCES_UNSUBSCRIBE => self.watch(member, id.clone(), &message),
+                _ if opened::is_stateless(&message) => self.stateless(member, id.clone(), &message),
                 _ => self.forward(member, id.clone(), &message, false),
             },
             Kind::Notification { method } => match &**method {
@@ -156,8 +176,9 @@ impl Share {
     /// The server is gone: its successor knows nothing. Every client is told by whoever drives us, and starts over.
     pub fn handle_server_gone(&mut self) {
         let members = std::mem::take(&mut self.members);
-        let (next, generation) = (self.next, self.generation + 1);
-        *self = Share { members, next, generation, effects: std::mem::take(&mut self.effects), ..Share::default() };
+        let (next, generation, opened) = (self.next, self.generation + 1, self.opened.after_loss());
+        let effects = std::mem::take(&mut self.effects);
+        *self = Share { members, next, generation, opened, effects, ..Share::default() };
     }
 
     /// The server has forgotten our session; what is under way may still be answered. Gives whether this is news: then
@@ -197,10 +218,14 @@ impl Share {
             }
         };
         waiting.push((owed.member, owed.id));
+        self.release();
         waiting.into_iter().map(|(member, id)| (member, message.with_id(&id))).collect()
     }
 
     fn initialize(&mut self, member: Member, id: Id, message: &Message) {
+        if !self.may_open(Era::Session, member, &id, message) {
+            return;
+        }
         self.in_session.insert(member);
         match &mut self.handshake {
             Handshake::None => {
@@ -232,13 +257,16 @@ impl Share {
             self.tokens.insert(ours.clone(), (member, theirs));
             ours.clone()
         });
-        let listens = message.is(method::LISTEN);
-        let _ = self.owed.open(ours, Owed { member, id, token, opens, listens, generation: self.generation });
+        let (listens, discovers) = (message.is(method::LISTEN), message.is(method::DISCOVER));
+        let (stateless, generation) = (opened::is_stateless(&message), self.generation);
+        let owed = Owed { member, id, token, opens, stateless, discovers, listens, generation };
+        let _ = self.owed.open(ours, owed);
         self.tell_server(message);
     }
 
     fn cancel(&mut self, member: Member, notification: &Message) {
         let Some(theirs) = meta::cancelled_request(notification) else { return };
+        self.held.retain(|(holder, id, _)| *holder != member || *id != theirs);
         let ours = self.owed.iter().find(|(_, owed)| owed.member == member && owed.id == theirs && !owed.opens);
         // It keeps its client busy no longer, whether the server answers or not.
         if let Some((ours, owed)) = ours.map(|(ours, _)| ours.clone()).and_then(|ours| self.owed.settle(&ours)) {
@@ -277,6 +305,11 @@ impl Share {
     }
 
     fn answer(&mut self, owed: Owed, message: Message) {
+        if owed.opens {
+            self.opened.saw_session(&message);
+        } else if owed.stateless {
+            self.opened.saw_stateless(owed.discovers, &message);
+        }
         owed.token.iter().for_each(|token| drop(self.tokens.remove(token)));
         let waiting = match std::mem::take(&mut self.handshake) {
             Handshake::Opening(waiting) if owed.opens => {
@@ -297,6 +330,7 @@ impl Share {
                 self.tell_client(member, Lane::Request(id), message);
             }
         }
+        self.release();
     }
 
     /// Whether a notification belongs to a listen; then its client is told.

@@ -33,6 +33,7 @@ impl Rig {
         while let Some(effect) = self.share.poll_effect() {
             match effect {
                 Effect::ToServer(message) => self.at_server.push(message),
+                Effect::Replace(_) => self.at_server.clear(),
                 Effect::ToClient(member, packet) => {
                     told.push((member, String::from_utf8_lossy(packet.message.as_bytes()).into_owned()));
                 }
@@ -236,4 +237,111 @@ fn what_is_said_in_the_session_is_not_for_those_who_have_none() {
     rig.client(A, r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#);
     let question = r#"{"jsonrpc":"2.0","id":"q","method":"roots/list"}"#;
     assert_eq!(rig.server(question), [(A, question.to_owned())], "a client without a session cannot be asked in one");
+}
+
+const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#;
+const DISCOVER: &str = r#"{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}"#;
+
+impl Rig {
+    fn of_one_era() -> Rig {
+        let mut rig = Rig { share: Share::of_one_era(), at_server: Vec::new() };
+        rig.share.handle_join(A);
+        rig.share.handle_join(B);
+        rig
+    }
+
+    /// The server answers what it got last.
+    fn reply(&mut self, reply: &str) -> usize {
+        let text = format!(r#"{{"jsonrpc":"2.0","id":{},{reply}}}"#, self.last_id());
+        self.server(&text).len()
+    }
+
+    fn methods(&self) -> Vec<String> {
+        self.at_server.iter().filter_map(Message::method).map(ToString::to_string).collect()
+    }
+}
+
+const ACCEPTS: &str = r#""result":{"protocolVersion":"2025-11-25","supportedVersions":["2026-07-28"]}"#;
+const DECLINES: &str = r#""error":{"code":-32601,"message":"no"}"#;
+const INVALID: &str = r#""error":{"code":-32602,"message":"no"}"#;
+
+fn is_refused(told: &[(Member, String)], member: Member) -> bool {
+    told.len() == 1 && told[0].0 == member && told[0].1.contains("-32601")
+}
+
+#[test]
+fn a_server_that_has_accepted_one_opening_never_gets_the_other_and_neither_do_its_successors() {
+    for (first, other) in [(INITIALIZE, DISCOVER), (DISCOVER, INITIALIZE)] {
+        let mut rig = Rig::of_one_era();
+        rig.client(A, first);
+        assert_eq!(rig.reply(ACCEPTS), 1);
+        for _ in 0..2 {
+            let told = rig.client(B, other);
+            assert!(is_refused(&told, B), "{told:?}");
+            assert_eq!(rig.at_server.len(), 1, "{:?}", rig.methods());
+            rig.share.handle_server_gone();
+        }
+    }
+}
+
+#[test]
+fn an_opening_that_the_server_has_declined_leaves_it_to_the_other_era() {
+    for (first, other) in [(INITIALIZE, DISCOVER), (DISCOVER, INITIALIZE)] {
+        let mut rig = Rig::of_one_era();
+        rig.client(A, first);
+        assert_eq!(rig.reply(DECLINES), 1);
+        assert_eq!(rig.client(B, other), []);
+        assert_eq!(rig.at_server.len(), 2, "{:?}", rig.methods());
+        assert_eq!(rig.reply(ACCEPTS), 1);
+    }
+}
+
+#[test]
+fn a_server_that_may_have_seen_a_question_is_replaced_before_it_gets_initialize() {
+    let mut rig = Rig::of_one_era();
+    rig.client(A, DISCOVER);
+    rig.share.handle_client(B, Message::parse(INITIALIZE.into()).unwrap());
+    let effects: Vec<Effect> = std::iter::from_fn(|| rig.share.poll_effect()).collect();
+    let [Effect::Replace(by), Effect::ToServer(sent)] = &effects[..] else { panic!("{effects:?}") };
+    assert!(*by == B && sent.is(method::INITIALIZE));
+    rig.at_server = vec![sent.clone()];
+    assert_eq!(rig.client(A, DISCOVER), [], "while initialize is under way");
+    assert_eq!(rig.reply(ACCEPTS), 2, "the answer and a refusal");
+    assert_eq!(rig.methods(), ["initialize"]);
+}
+
+#[test]
+fn requests_that_stand_for_themselves_wait_for_the_answer_to_initialize() {
+    let mut rig = Rig::of_one_era();
+    rig.client(A, INITIALIZE);
+    assert_eq!(rig.client(B, DISCOVER), []);
+    assert_eq!(rig.client(B, &DISCOVER.replace(r#""id":1"#, r#""id":2"#)), []);
+    rig.client(B, r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#);
+    assert_eq!(rig.reply(DECLINES), 1);
+    assert_eq!(rig.methods(), ["initialize", "server/discover"], "the one that was not cancelled");
+    assert_eq!(rig.reply(ACCEPTS), 1);
+
+    let mut rig = Rig::of_one_era();
+    rig.client(A, INITIALIZE);
+    assert_eq!(rig.client(B, DISCOVER), []);
+    assert_eq!(rig.reply(INVALID), 1);
+    assert_eq!(rig.methods(), ["server/discover"], "on a new server");
+}
+
+#[test]
+fn an_initialize_with_invalid_params_does_not_decide_the_era_and_its_server_is_not_kept_for_the_other() {
+    let mut rig = Rig::of_one_era();
+    rig.client(A, INITIALIZE);
+    assert_eq!(rig.reply(INVALID), 1);
+    rig.client(B, DISCOVER);
+    assert_eq!(rig.methods(), ["server/discover"], "a new server");
+}
+
+#[test]
+fn a_server_that_dies_of_one_opening_is_tried_with_the_other() {
+    let mut rig = Rig::of_one_era();
+    rig.client(A, INITIALIZE);
+    rig.share.handle_server_gone();
+    assert_eq!(rig.client(B, DISCOVER), []);
+    assert_eq!(rig.reply(ACCEPTS), 1);
 }

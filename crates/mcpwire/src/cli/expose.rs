@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::Args as ClapArgs;
+use mcpwire_proto::session::share::Share;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::net::TcpListener;
@@ -236,13 +237,17 @@ async fn serve(
     config.relay.attribute = true;
     // The servers of a hub are shared anyhow.
     let share = args.share && !server.is_hub();
+    let is_sorted = config.sorted;
     // A shared server does not tell to which client a message belongs, whatever its transport.
     config.sorted &= !share;
     let (reach, shared) = if share {
-        let (link, goodbye) = server.reach.open()?;
-        let (entrance, ended) = share::open(link, &server.health);
+        let known = server.reach.known();
+        // Who sorts takes requests one by one, and what speaks both eras by itself does so on one connection.
+        let takes_both = is_sorted || known.session == Some(true) && known.stateless == Some(true);
+        let books = if takes_both { Share::default() } else { Share::of_one_era() };
+        let (entrance, ended) = share::open(server.reach.clone(), books, &server.health)?;
         let reach = Reach::new(Arc::new(move || Ok((entrance.link(), None))));
-        (reach.limited(server.reach.policy().clone()), Some((ended, goodbye)))
+        (reach.limited(server.reach.policy().clone()), Some(ended))
     } else {
         (server.reach.clone(), None)
     };
@@ -266,14 +271,8 @@ async fn serve(
         () = serving => {}
         () = stopping => {}
     }
-    if let Some((ended, goodbye)) = shared {
-        let goodbye = async {
-            let _ = ended.await;
-            if let Some(goodbye) = goodbye {
-                let _ = goodbye.await;
-            }
-        };
-        let _ = tokio::time::timeout(GOODBYE, goodbye).await;
+    if let Some(ended) = shared {
+        let _ = tokio::time::timeout(GOODBYE, ended).await;
     }
     server.gone().await;
     outcome

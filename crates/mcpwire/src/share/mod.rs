@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::task::{self, JoinHandle};
 
 use self::seats::Seats;
-use crate::channel::Sender;
+use crate::bridge::Reach;
 use crate::health::{Health, SharedWatch};
 use crate::link::{Event, Link, Port, hand_over};
 
@@ -40,20 +40,40 @@ impl Entrance {
     }
 }
 
-/// Shares the server behind a link. The handle completes when the last entrance and the last client are gone.
-pub fn open(server: Link, health: &Health) -> (Entrance, JoinHandle<()>) {
+/// Shares one connection to a target; `share` says how. The handle completes when the last entrance, the last client and
+/// the server are gone.
+pub fn open(target: Reach, share: Share, health: &Health) -> anyhow::Result<(Entrance, JoinHandle<()>)> {
     let (join, joining) = mpsc::channel(JOINING);
-    let clients = Clients {
-        share: Share::default(),
+    let (server, goodbye) = target.open()?;
+    let mut clients = Clients {
+        target,
+        server,
+        goodbyes: goodbye.into_iter().collect(),
+        is_over: false,
+        share,
         seats: Seats::new(),
         next: 0,
         to_server: VecDeque::new(),
         watch: health.watch_shared(),
     };
-    (Entrance { join }, task::spawn(clients.run(server, joining)))
+    let running = async move {
+        clients.run(joining).await;
+        let goodbyes = std::mem::take(&mut clients.goodbyes);
+        drop(clients);
+        for goodbye in goodbyes {
+            let _ = goodbye.await;
+        }
+    };
+    Ok((Entrance { join }, task::spawn(running)))
 }
 
 struct Clients {
+    target: Reach,
+    server: Link,
+    /// They complete when what is behind a connection is gone.
+    goodbyes: Vec<JoinHandle<()>>,
+    /// No connection can be made any more.
+    is_over: bool,
     share: Share,
     seats: Seats,
     next: u64,
@@ -62,20 +82,21 @@ struct Clients {
 }
 
 impl Clients {
-    async fn run(mut self, mut server: Link, mut joining: mpsc::Receiver<Port>) {
+    async fn run(&mut self, mut joining: mpsc::Receiver<Port>) {
         let mut open = true;
         loop {
-            self.pump(&server.tx);
-            if !open && self.seats.is_empty() && self.to_server.is_empty() {
+            self.pump();
+            if self.is_over || !open && self.seats.is_empty() && self.to_server.is_empty() {
                 return;
             }
+            let server = &self.server.tx;
+            let has_room = async { server.reserve().await.is_ok() };
             tokio::select! {
                 biased;
-                permit = server.tx.reserve(), if !self.to_server.is_empty() => match (permit, self.to_server.pop_front()) {
-                    (Ok(permit), Some(message)) => permit.send(message.into()),
-                    _ => return,
+                is_open = has_room, if !self.to_server.is_empty() => if !is_open {
+                    return;
                 },
-                event = server.rx.recv() => match event {
+                event = self.server.rx.recv() => match event {
                     Some(event) => self.on_server(event),
                     None => return,
                 },
@@ -85,21 +106,21 @@ impl Clients {
                 },
                 (member, packet) = self.seats.next(), if self.to_server.len() < BACKLOG => self.on_client(member, packet),
             }
-            self.take_what_waits(&mut server);
+            self.take_what_waits();
         }
     }
 
     /// Handles what else has come, so that a burst costs one wait, and not one for each message.
-    fn take_what_waits(&mut self, server: &mut Link) {
+    fn take_what_waits(&mut self) {
         for _ in 0..BURST {
-            let event = server.rx.try_recv().ok();
+            let event = self.server.rx.try_recv().ok();
             let said = if self.to_server.len() < BACKLOG { self.seats.take() } else { None };
             if event.is_none() && said.is_none() {
                 return;
             }
             event.into_iter().for_each(|event| self.on_server(event));
             said.into_iter().for_each(|(member, packet)| self.on_client(member, packet));
-            self.pump(&server.tx);
+            self.pump();
         }
     }
 
@@ -165,14 +186,36 @@ impl Clients {
     }
 
     /// Hands over what is to be sent, as far as the server takes it at once.
-    fn pump(&mut self, server: &Sender<Packet>) {
+    fn pump(&mut self) {
         while let Some(effect) = self.share.poll_effect() {
             match effect {
                 Effect::ToServer(message) => self.to_server.push_back(message),
                 Effect::ToClient(member, packet) => self.tell(member, Event::Packet(packet)),
+                Effect::Replace(by) => self.replace(by),
             }
         }
-        hand_over(&mut self.to_server, server, Packet::from);
+        hand_over(&mut self.to_server, &self.server.tx, Packet::from);
+    }
+
+    /// Connects to the server once more, for what a client has to say; the others lose what they have under way.
+    fn replace(&mut self, by: Member) {
+        let why = "the server was started again to be used in the other era";
+        tracing::info!(target: "share", "{why}");
+        self.to_server.clear();
+        self.goodbyes.retain(|goodbye| !goodbye.is_finished());
+        match self.target.open() {
+            Ok((server, goodbye)) => {
+                self.server = server;
+                self.goodbyes.extend(goodbye);
+            }
+            Err(error) => {
+                tracing::error!(target: "share", "cannot reach for the server: {error:#}");
+                self.is_over = true;
+            }
+        }
+        for member in self.share.members().filter(|member| *member != by).collect::<Vec<_>>() {
+            self.tell(member, Event::Gone(why.to_owned()));
+        }
     }
 
     fn tell_all(&mut self, event: impl Fn() -> Event) {
@@ -193,9 +236,18 @@ impl Clients {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
     use mcpwire_proto::{Id, Message};
 
     use super::*;
+
+    /// A target with one connection.
+    fn open(link: Link, health: &Health) -> (Entrance, JoinHandle<()>) {
+        let link = Mutex::new(Some(link));
+        let connect = move || Ok((link.lock().unwrap().take().expect("the first connection"), None));
+        super::open(Reach::new(Arc::new(connect)), Share::default(), health).expect("a link")
+    }
 
     async fn sent_to(server: &mut Port) -> Message {
         server.rx.recv().await.expect("a message").message

@@ -8,6 +8,7 @@ mod edges;
 mod listening;
 mod new_clients;
 mod old_clients;
+mod one_process;
 mod opening;
 mod suite;
 mod together;
