@@ -37,6 +37,10 @@ const BACKLOG: usize = 256;
 /// cancellations must be noticed, and refuse its requests.
 const STALLED_AFTER: Duration = Duration::from_secs(10);
 
+/// How many messages wait for a client that does not read either before we stop reading from it. A client that has sent less
+/// than this and is gone is noticed; one that has sent more may take nothing for [`STALLED_AFTER`].
+const MOST_UNREAD: usize = 64 * BACKLOG;
+
 /// How many messages are handled between two looks at signals and deadlines.
 const BURST: usize = 64;
 /// How long the client may take to read its last messages.
@@ -105,6 +109,8 @@ struct Bridge {
     full_since: Option<Instant>,
     /// It has been so for too long.
     is_stalled: bool,
+    /// Since when the client has taken nothing, either, while as much waits for it as may.
+    unread_since: Option<Instant>,
     task: Option<Waker>,
     /// Where others find the bridge, if they may handle on the spot what they send.
     direct: Option<Weak<Place>>,
@@ -121,6 +127,9 @@ impl Bridge {
             self.pump(now);
             if self.side.is_over() {
                 return Poll::Ready(Outcome::Finish(End::CutShort, "the connection to the server ended"));
+            }
+            if self.unread_since.is_some_and(|since| since + STALLED_AFTER <= now) {
+                return Poll::Ready(Outcome::Finish(End::CutShort, "neither the client nor the server reads"));
             }
             if let Some(until) = self.draining {
                 if self.side.owed_to_client() == 0 && self.side.backlog() == 0 {
@@ -160,12 +169,14 @@ impl Bridge {
             return Poll::Ready(Step::Downstream(event));
         }
         let stalls_at = self.full_since.filter(|_| !self.is_stalled).map(|since| since + STALLED_AFTER);
-        self.alarm_at = self.side.alarm().into_iter().chain(self.draining).chain(stalls_at).min();
+        let gives_up_at = self.unread_since.map(|since| since + STALLED_AFTER);
+        let alarms = self.side.alarm().into_iter().chain(self.draining).chain(stalls_at).chain(gives_up_at);
+        self.alarm_at = alarms.min();
         self.alarm.poll(self.alarm_at, cx).map(|()| Step::Alarm)
     }
 
     fn hears_client(&self) -> bool {
-        let reads_on = self.is_stalled && self.to_client.len() < BACKLOG;
+        let reads_on = self.is_stalled && self.to_client.len() < MOST_UNREAD;
         self.draining.is_none() && (reads_on || self.side.backlog() < BACKLOG)
     }
 
@@ -184,8 +195,10 @@ impl Bridge {
         }
     }
 
-    /// Looks whether the server still takes messages.
+    /// Looks whether the server still takes messages, and if not, whether the client does.
     fn watch_backlog(&mut self, now: Instant) {
+        let is_unread = self.is_stalled && self.to_client.len() >= MOST_UNREAD;
+        self.unread_since = is_unread.then(|| self.unread_since.unwrap_or(now));
         if self.side.backlog() < BACKLOG {
             (self.full_since, self.is_stalled) = (None, false);
             return;

@@ -41,6 +41,7 @@ impl Place {
             draining: None,
             full_since: None,
             is_stalled: false,
+            unread_since: None,
             task: None,
             direct,
         };

@@ -123,3 +123,15 @@ async fn a_program_that_does_not_read_does_not_outlive_a_client_that_has_sent_to
     let expected: Vec<u64> = (1..=1200).filter(|id| ![1, 450].contains(id)).collect();
     assert_eq!(answered, expected, "each call is answered once, and cancelled ones are not");
 }
+
+/// Its refusals fill our stdout, and what is left of its requests our stdin: the end is behind them.
+#[tokio::test]
+async fn a_program_that_does_not_read_does_not_outlive_a_client_that_does_not_read_either() {
+    let mut client = scripted(&["--drain", "200ms"], r#"echo "deaf=$$" >&2; exec sleep 1000"#);
+    let requests = (1..=6000).map(|id| json!({"jsonrpc": "2.0", "id": id, "method": "tools/list"}).to_string());
+    client.send_text(&requests.collect::<Vec<_>>().join("\n")).await;
+    let pid = told_pid(&client, "deaf").await;
+    client.close_stdin();
+    assert_eq!(client.wait().await.code(), Some(0), "{}", client.stderr());
+    assert!(!runs(pid), "the program outlives its client");
+}
