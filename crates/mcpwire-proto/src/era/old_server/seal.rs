@@ -3,7 +3,8 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use ring::{digest, hmac};
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::{Digest, Sha256};
 
 use crate::{Message, Object};
 
@@ -26,7 +27,7 @@ pub(super) struct Slip {
 /// Makes slips and checks them. The key is new in every process and for every client that we can tell from others, so
 /// that nobody can use the slip of somebody else.
 pub(super) struct Seal {
-    key: hmac::Key,
+    key: Hmac<Sha256>,
     /// Times in slips count from here.
     epoch: Instant,
     numbers: u64,
@@ -40,7 +41,10 @@ impl fmt::Debug for Seal {
 
 impl Seal {
     pub(super) fn new(key: &[u8; 32], epoch: Instant) -> Seal {
-        Seal { key: hmac::Key::new(hmac::HMAC_SHA256, key), epoch, numbers: 0 }
+        // RFC 2104: a key shorter than a block is padded with zeros.
+        let mut block = [0; 64];
+        block[..key.len()].copy_from_slice(key);
+        Seal { key: Hmac::new(&block.into()), epoch, numbers: 0 }
     }
 
     pub(super) fn next_number(&mut self) -> u64 {
@@ -54,8 +58,8 @@ impl Seal {
         bytes.extend_from_slice(&slip.number.to_be_bytes());
         bytes.extend_from_slice(&until.to_be_bytes());
         bytes.extend_from_slice(&slip.request);
-        let tag = hmac::sign(&self.key, &bytes);
-        bytes.extend_from_slice(tag.as_ref());
+        let tag = self.key.clone().chain_update(&bytes).finalize().into_bytes();
+        bytes.extend_from_slice(&tag);
         bytes.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
@@ -63,7 +67,7 @@ impl Seal {
     pub(super) fn open(&self, text: &str, now: Instant) -> Option<Slip> {
         let bytes = from_hex(text)?;
         let (told, tag) = bytes.split_at_checked(LENGTH - TAG)?;
-        hmac::verify(&self.key, told, tag).ok()?;
+        self.key.clone().chain_update(told).verify_slice(tag).ok()?;
         let (number, rest) = told.split_first_chunk::<NUMBER>()?;
         let (until, rest) = rest.split_first_chunk::<UNTIL>()?;
         let until = self.epoch.checked_add(Duration::from_millis(u64::from_be_bytes(*until)))?;
@@ -87,13 +91,8 @@ pub(super) fn digest(request: &Message) -> [u8; REQUEST] {
     }
     // Sorted by name: `serde_json::Value` is.
     let sorted = serde_json::from_str::<serde_json::Value>(&asked.to_string()).map(|value| value.to_string());
-    let mut context = digest::Context::new(&digest::SHA256);
-    context.update(request.method().map_or("", |method| &**method).as_bytes());
-    context.update(&[0]);
-    context.update(sorted.unwrap_or_default().as_bytes());
-    let mut bytes = [0; REQUEST];
-    bytes.copy_from_slice(context.finish().as_ref());
-    bytes
+    let method = request.method().map_or("", |method| &**method);
+    Sha256::new().chain_update(method).chain_update([0]).chain_update(sorted.unwrap_or_default()).finalize().into()
 }
 
 #[cfg(test)]
