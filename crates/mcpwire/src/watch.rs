@@ -1,140 +1,87 @@
-//! Tells when something may have changed below some folders; what it was is found out by looking.
+//! Reports that something may have changed below some folders; the caller looks what it was.
 
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long it must be quiet after a change, so that a burst of them is one.
+use notify::event::{AccessKind, AccessMode};
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use tokio::sync::mpsc;
+
+/// How long it must be quiet after a change, so that a burst counts once.
 const QUIET: Duration = Duration::from_millis(40);
 /// A burst that does not end is cut here.
-const LONGEST_BURST: Duration = Duration::from_millis(500);
-/// How often to look where nobody tells.
+const MAX_BURST: Duration = Duration::from_millis(500);
+/// How often to look where the system reports nothing.
 const POLL: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(crate) struct Watcher {
-    #[cfg(target_os = "linux")]
-    inotify: Option<linux::Inotify>,
+    system: Option<System>,
+}
+
+#[derive(Debug)]
+struct System {
+    watcher: RecommendedWatcher,
+    /// One is enough: it stands for everything since the last was received.
+    changes: mpsc::Receiver<()>,
 }
 
 impl Watcher {
     pub(crate) fn new() -> Watcher {
-        Watcher {
-            #[cfg(target_os = "linux")]
-            inotify: linux::Inotify::new(),
+        let (report, changes) = mpsc::channel(1);
+        let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
+            if event.is_ok_and(|event| !is_read(event.kind)) {
+                // A full channel is as good: the last report has not been received yet.
+                let _ = report.try_send(());
+            }
+        });
+        if let Err(error) = &watcher {
+            tracing::info!(target: "watch", "files cannot be watched ({error}): looking every {POLL:?} instead");
         }
+        Watcher { system: watcher.ok().map(|watcher| System { watcher, changes }) }
     }
 
     /// Watches these folders, besides those that are watched already.
     pub(crate) fn watch(&mut self, folders: &[PathBuf]) {
-        #[cfg(target_os = "linux")]
-        if let Some(inotify) = &self.inotify
-            && !folders.iter().all(|folder| inotify.add(folder))
-        {
-            tracing::info!(target: "watch", "not everything can be watched: looking every {POLL:?} instead");
-            self.inotify = None;
+        let Some(system) = &mut self.system else { return };
+        let mut paths = system.watcher.paths_mut();
+        let failure = folders.iter().filter_map(|folder| paths.add(folder, RecursiveMode::NonRecursive).err());
+        // A folder that is gone needs no watch.
+        let failure = failure.filter(|error| !is_missing(error)).last();
+        let failure = failure.or(paths.commit().err().filter(|error| !is_missing(error)));
+        if let Some(error) = failure {
+            tracing::info!(target: "watch", "not everything can be watched ({error}): looking every {POLL:?} instead");
+            self.system = None;
         }
-        #[cfg(not(target_os = "linux"))]
-        let _ = folders;
     }
 
-    /// Waits as long as one does where nobody tells.
+    /// Waits for the time between two looks where the system reports nothing.
     pub(crate) async fn pause(&self) {
         tokio::time::sleep(POLL).await;
     }
 
     /// Waits until something may have changed, and until it is quiet again.
     pub(crate) async fn changed(&mut self) {
-        #[cfg(target_os = "linux")]
-        if let Some(inotify) = &mut self.inotify {
-            if inotify.next().await {
-                let burst = async { while tokio::time::timeout(QUIET, inotify.next()).await == Ok(true) {} };
-                let _ = tokio::time::timeout(LONGEST_BURST, burst).await;
-                return;
-            }
-            self.inotify = None;
+        let Some(System { changes, .. }) = &mut self.system else { return self.pause().await };
+        if changes.recv().await.is_none() {
+            self.system = None;
+            return self.pause().await;
         }
-        self.pause().await;
+        let burst = async { while tokio::time::timeout(QUIET, changes.recv()).await == Ok(Some(())) {} };
+        let _ = tokio::time::timeout(MAX_BURST, burst).await;
     }
 }
 
-#[cfg(target_os = "linux")]
-mod linux {
-    use std::io::{PipeReader, PipeWriter};
-    use std::mem::MaybeUninit;
-    use std::os::fd::OwnedFd;
-    use std::path::Path;
-    use std::sync::Arc;
+/// Our own looks at files are reported, too.
+fn is_read(kind: EventKind) -> bool {
+    matches!(kind, EventKind::Access(kind) if kind != AccessKind::Close(AccessMode::Write))
+}
 
-    use rustix::event::{PollFd, PollFlags, poll};
-    use rustix::fs::inotify::{self, CreateFlags, Reader, WatchFlags};
-    use rustix::io::Errno;
-    use tokio::sync::mpsc;
-
-    /// The kernel's events, read by a thread of their own: tokio takes such a descriptor in unsafe code only.
-    #[derive(Debug)]
-    pub(super) struct Inotify {
-        fd: Arc<OwnedFd>,
-        events: mpsc::Receiver<()>,
-        /// The thread ends when this is dropped.
-        _alive: PipeWriter,
-    }
-
-    impl Inotify {
-        pub(super) fn new() -> Option<Inotify> {
-            let fd = Arc::new(inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok()?);
-            let (end, alive) = std::io::pipe().ok()?;
-            // One is enough: it says that something has happened since the last was taken.
-            let (tell, events) = mpsc::channel(1);
-            let shared = Arc::clone(&fd);
-            std::thread::Builder::new().name("watch".into()).spawn(move || read(&shared, &end, &tell)).ok()?;
-            Some(Inotify { fd, events, _alive: alive })
-        }
-
-        /// False if the folder cannot be watched; one that is gone needs no watch.
-        pub(super) fn add(&self, folder: &Path) -> bool {
-            let flags = WatchFlags::CREATE
-                | WatchFlags::MODIFY
-                | WatchFlags::CLOSE_WRITE
-                | WatchFlags::ATTRIB
-                | WatchFlags::MOVED_FROM
-                | WatchFlags::MOVED_TO
-                | WatchFlags::DELETE
-                | WatchFlags::DELETE_SELF
-                | WatchFlags::MOVE_SELF
-                | WatchFlags::ONLYDIR;
-            match inotify::add_watch(&*self.fd, folder, flags) {
-                Ok(_) | Err(Errno::NOENT | Errno::NOTDIR) => true,
-                Err(_) => false,
-            }
-        }
-
-        /// Waits for events. False if nothing can come any more.
-        pub(super) async fn next(&mut self) -> bool {
-            self.events.recv().await.is_some()
-        }
-    }
-
-    fn read(fd: &OwnedFd, end: &PipeReader, tell: &mpsc::Sender<()>) {
-        loop {
-            let mut fds = [PollFd::new(fd, PollFlags::IN), PollFd::new(end, PollFlags::IN)];
-            match poll(&mut fds, None) {
-                Ok(_) if fds[1].revents().is_empty() => {}
-                Err(Errno::INTR) => continue,
-                _ => return,
-            }
-            let mut buffer = [MaybeUninit::uninit(); 4096];
-            let mut events = Reader::new(fd, &mut buffer);
-            loop {
-                match events.next() {
-                    Ok(_) | Err(Errno::INTR) => {}
-                    Err(Errno::AGAIN) => break,
-                    Err(_) => return,
-                }
-            }
-            // Full is as good: the last one is not taken yet.
-            if let Err(mpsc::error::TrySendError::Closed(())) = tell.try_send(()) {
-                return;
-            }
-        }
+fn is_missing(error: &notify::Error) -> bool {
+    match &error.kind {
+        notify::ErrorKind::PathNotFound => true,
+        notify::ErrorKind::Io(error) => matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory),
+        _ => false,
     }
 }
