@@ -51,7 +51,8 @@ pub(super) fn read(place: &Place, environment: &Environment) -> Result<Option<Ve
     let entries = if path.extension().is_some_and(|e| e == "toml") {
         toml_entries(&text)?
     } else {
-        json_entries(&jsonc::plain(&text), place.part, environment)?
+        let plain = jsonc::plain(&text).map_err(|fault| Fault(format!("expected a JSON object: {fault}")))?;
+        json_entries(&plain, place.part, environment)?
     };
     match entries {
         None if given => {

@@ -1,96 +1,91 @@
-//! JSON as people write it in editors: comments, trailing commas and a byte order mark are turned into blanks.
+//! JSON as people write it in editors: with comments, trailing commas and a byte order mark, and otherwise strict.
 
-/// JSON of the same length, byte for byte at the same place, so that what is found in it can be changed in the original.
-/// What is no JSON otherwise stays none.
-pub(super) fn plain(text: &str) -> String {
-    let mut out = uncommented(text).into_bytes();
-    let mut at = 0;
-    // A comma that only blanks have followed so far.
-    let mut comma = None;
-    while at < out.len() {
-        match out[at] {
-            b'"' => {
-                comma = None;
-                at = string_end(&out, at);
-                continue;
+use jsonc_parser::ast::Value;
+use jsonc_parser::common::Ranged;
+use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, ParseResult, parse_to_ast};
+
+pub(crate) const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// What is allowed beyond JSON.
+pub(crate) const DIALECT: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+const TOKENS: CollectOptions = CollectOptions { comments: CommentCollectionStrategy::Off, tokens: true };
+
+/// Why a text is not understood, and on which line.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {what}")]
+pub(crate) struct Fault {
+    pub(crate) line: usize,
+    pub(crate) what: String,
+}
+
+/// The value of a text; `None` if there is nothing but blanks and comments.
+pub(crate) fn parse(text: &str) -> Result<Option<Value<'_>>, Fault> {
+    let parsed: ParseResult<'_> = parse_to_ast(text, &TOKENS, &DIALECT).map_err(|error| {
+        let mut what = error.kind().to_string();
+        what[..1].make_ascii_lowercase();
+        Fault { line: error.line_display(), what }
+    })?;
+    // The parser accepts them in strings; RFC 8259, section 7, does not.
+    let control = parsed.tokens.iter().flatten().find_map(|token| {
+        let inside = &text[token.start()..token.end()];
+        Some(token.start() + inside.find(|c: char| c < ' ')?)
+    });
+    match control {
+        Some(at) => Err(Fault { line: line_of(text, at), what: "unexpected control character in a string".to_owned() }),
+        None => Ok(parsed.value),
+    }
+}
+
+/// The line of a place in a text, counted from 1.
+pub(crate) fn line_of(text: &str, at: usize) -> usize {
+    1 + text[..at].matches('\n').count()
+}
+
+/// The same value as plain JSON: members keep their order, and numbers and strings their spelling.
+pub(super) fn plain(text: &str) -> Result<String, Fault> {
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+    let mut out = String::with_capacity(text.len());
+    if let Some(value) = parse(text)? {
+        write(&value, text, &mut out);
+    }
+    Ok(out)
+}
+
+fn write(value: &Value<'_>, text: &str, out: &mut String) {
+    let spelling = |item: &dyn Ranged| &text[item.start()..item.end()];
+    match value {
+        Value::Object(object) => {
+            out.push('{');
+            for (at, member) in object.properties.iter().enumerate() {
+                out.push_str(if at == 0 { "" } else { "," });
+                out.push_str(spelling(&member.name));
+                out.push(':');
+                write(&member.value, text, out);
             }
-            b',' => comma = Some(at),
-            b'}' | b']' => {
-                if let Some(comma) = comma.take().filter(|comma| follows_value(&out, *comma)) {
-                    out[comma] = b' ';
-                }
+            out.push('}');
+        }
+        Value::Array(list) => {
+            out.push('[');
+            for (at, item) in list.elements.iter().enumerate() {
+                out.push_str(if at == 0 { "" } else { "," });
+                write(item, text, out);
             }
-            byte if byte.is_ascii_whitespace() => {}
-            _ => comma = None,
+            out.push(']');
         }
-        at += 1;
+        leaf => out.push_str(spelling(leaf)),
     }
-    text_of(out)
-}
-
-/// The same with blanks for comments and the mark alone.
-pub(super) fn uncommented(text: &str) -> String {
-    let mut out = text.as_bytes().to_vec();
-    if text.starts_with('\u{feff}') {
-        out[..3].fill(b' ');
-    }
-    let mut at = 0;
-    while at < out.len() {
-        at = match out[at] {
-            b'"' => string_end(&out, at),
-            b'/' => match comment_end(&out, at) {
-                Some(end) => {
-                    blank(&mut out[at..end]);
-                    end
-                }
-                None => at + 1,
-            },
-            _ => at + 1,
-        };
-    }
-    text_of(out)
-}
-
-/// Only whole comments, commas and the mark were replaced, by ASCII: it is text still.
-fn text_of(out: Vec<u8>) -> String {
-    String::from_utf8(out).unwrap_or_default()
-}
-
-/// `[,]` is no list with a comma too many.
-fn follows_value(out: &[u8], comma: usize) -> bool {
-    let before = out[..comma].iter().rev().find(|byte| !byte.is_ascii_whitespace());
-    before.is_some_and(|byte| !matches!(byte, b'{' | b'[' | b',' | b':'))
-}
-
-/// Line breaks stay, so that faults are told with the line that they are on.
-fn blank(bytes: &mut [u8]) {
-    for byte in bytes.iter_mut().filter(|byte| !matches!(byte, b'\n' | b'\r')) {
-        *byte = b' ';
-    }
-}
-
-fn string_end(text: &[u8], start: usize) -> usize {
-    let mut at = start + 1;
-    while at < text.len() {
-        match text[at] {
-            b'\\' => at += 2,
-            b'"' => return at + 1,
-            _ => at += 1,
-        }
-    }
-    text.len()
-}
-
-/// A comment that is never closed is none.
-fn comment_end(text: &[u8], start: usize) -> Option<usize> {
-    let rest = &text[start..];
-    if rest.starts_with(b"//") {
-        return Some(start + memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len()));
-    }
-    if rest.starts_with(b"/*") {
-        return memchr::memmem::find(&rest[2..], b"*/").map(|end| start + 2 + end + 2);
-    }
-    None
 }
 
 #[cfg(test)]
@@ -102,9 +97,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
-        let plain = plain(text);
-        assert_eq!(plain.len(), text.len());
-        assert_eq!(plain.split_whitespace().collect::<String>(), expected);
+        assert_eq!(plain(text).as_deref(), Ok(expected));
     }
 
     #[test]
@@ -113,30 +106,45 @@ mod tests {
         check("{\"a\": 1, /* } */ \n }", r#"{"a":1}"#);
         check("\u{feff}{}", "{}");
         check("{} // at the end", "{}");
+        check("// nothing else\n", "");
     }
 
     #[test]
-    fn strings_are_left_alone() {
+    fn order_spelling_and_repetitions_stay() {
+        check(r#"{"b":1.50,"a":"\u00fc","a":1e2}"#, r#"{"b":1.50,"a":"\u00fc","a":1e2}"#);
+    }
+
+    #[test]
+    fn strings_stay_as_they_are() {
         check(r#"{"a":"//x","b":"/*,]*/","c":"\",}","d":"ü,"}"#, r#"{"a":"//x","b":"/*,]*/","c":"\",}","d":"ü,"}"#);
     }
 
     #[test]
     fn what_is_no_json_does_not_become_some() {
-        for text in ["[,]", "{,}", "[1,,]", "{\"a\":,}", "[1] /* open", "/", "\"\\", "[1,", "{\"a\": 1 / 2}"] {
-            assert!(serde_json::from_str::<Value>(&plain(text)).is_err(), "{text}");
+        let texts = ["[,]", "{,}", "[1,,]", "{\"a\":,}", "[1] /* open", "/", "\"\\", "[1,", "{\"a\": 1 / 2}", "{a: 1}"];
+        for text in texts.into_iter().chain(["['a']", "[0x1]", "[+1]", "[.5]", "[NaN]", "[1 2]", "{}{}"]) {
+            let read = plain(text);
+            assert!(read.is_err() || serde_json::from_str::<Value>(&read.unwrap()).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_fault_names_its_line() {
+        assert_eq!(plain("{\n\"a\": 1,,\n}").unwrap_err().line, 2);
     }
 
     proptest! {
         #[test]
-        fn any_text_keeps_its_length(text in "[\\PC\n\"/*,{}\\[\\]\\\\]*") {
-            prop_assert_eq!(plain(&text).len(), text.len());
+        fn any_text_is_json_or_refused(text in "[\\PC\n\"/*,{}\\[\\]\\\\]*") {
+            if let Ok(plain) = plain(&text) {
+                prop_assert!(plain.is_empty() || serde_json::from_str::<Value>(&plain).is_ok(), "{}", plain);
+            }
         }
 
         #[test]
         fn json_stays_as_it_is(keys in proptest::collection::vec("\\PC*", 0..5)) {
-            let text = serde_json::to_string_pretty(&keys).unwrap();
-            prop_assert_eq!(plain(&text), text);
+            let text = serde_json::to_string(&keys).unwrap();
+            prop_assert_eq!(plain(&text), Ok(text));
         }
     }
 }

@@ -7,7 +7,7 @@ mod entry;
 mod environment;
 mod expand;
 mod file;
-mod jsonc;
+pub(crate) mod jsonc;
 mod outline;
 mod place;
 mod secret;

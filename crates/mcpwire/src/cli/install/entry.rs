@@ -35,22 +35,4 @@ impl Entry {
         }
         value
     }
-
-    /// As JSON: on lines of its own if there is an indent, else on one.
-    pub(super) fn json(&self, indent: Option<&str>, unit: &str, line: &str) -> String {
-        let args: Vec<String> = self.args.iter().map(|arg| Value::from(arg.as_str()).to_string()).collect();
-        let mut members = Vec::new();
-        if self.typed {
-            members.push("\"type\": \"stdio\"".to_owned());
-        }
-        members.push(format!("\"command\": {}", Value::from(self.command.as_str())));
-        members.push(format!("\"args\": [{}]", args.join(", ")));
-        match indent {
-            Some(indent) => {
-                let inside = members.join(&format!(",{line}{indent}{unit}"));
-                format!("{{{line}{indent}{unit}{inside}{line}{indent}}}")
-            }
-            None => format!("{{{}}}", members.join(", ")),
-        }
-    }
 }

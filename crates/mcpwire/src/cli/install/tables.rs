@@ -8,6 +8,7 @@ use toml::{Spanned, Table};
 
 use super::entry::Entry;
 use super::jsonc::Fault;
+use crate::config::jsonc::line_of;
 
 /// The value of a server, if there is one.
 pub(super) fn find(text: &str, container: &str, name: &str) -> Result<Option<Value>, Fault> {
@@ -102,10 +103,6 @@ fn parse(text: &str) -> Result<Table, Fault> {
 fn fault(text: &str, error: &toml::de::Error) -> Fault {
     let at = error.span().map_or(0, |span| span.start);
     Fault { line: line_of(text, at), what: error.message().lines().collect::<Vec<_>>().join(", ") }
-}
-
-fn line_of(text: &str, at: usize) -> usize {
-    1 + text.bytes().take(at).filter(|b| *b == b'\n').count()
 }
 
 fn checked(after: String, expected: &Table) -> Option<String> {
