@@ -55,21 +55,22 @@ fn cuts(text: &str, servers: &ast::Object<'_>, name: &str, commas: &[usize]) -> 
     let at = servers.properties.iter().position(|member| member.name.as_str() == name);
     let Some((at, member)) = at.map(|at| (at, &servers.properties[at])) else { return Vec::new() };
     let inside = servers.start() + 1..servers.end() - 1;
+    let one = |cut: Range<usize>| Vec::from([cut]);
     let start = text[..member.start()].trim_end().len();
     if servers.properties.len() == 1 && text[inside.start..start].trim().is_empty() {
         let rest = text[member.end()..inside.end].trim();
         if rest.is_empty() || rest == "," {
-            return vec![inside];
+            return one(inside);
         }
     }
     let next = servers.properties.get(at + 1).map_or(inside.end, Ranged::start);
     let own = commas.iter().copied().find(|comma| (member.end()..next).contains(comma));
     let before = commas.iter().copied().rfind(|comma| (inside.start..member.start()).contains(comma));
     match (own, before) {
-        (Some(comma), _) if text[member.end()..comma].trim().is_empty() => vec![start..comma + 1],
+        (Some(comma), _) if text[member.end()..comma].trim().is_empty() => one(start..comma + 1),
         (Some(comma), _) => vec![start..member.end(), comma..comma + 1],
         (None, Some(comma)) => vec![comma..comma + 1, start.max(comma + 1)..member.end()],
-        (None, None) => vec![start..member.end()],
+        (None, None) => one(start..member.end()),
     }
 }
 

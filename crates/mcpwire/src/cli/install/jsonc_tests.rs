@@ -56,10 +56,7 @@ fn trailing_commas_stay_and_are_taken_up() {
 
 #[test]
 fn a_file_on_one_line_gets_lines_for_its_servers() {
-    check(
-        "{\"mcpServers\":{\"a\":{}}}",
-        &format!("{{\"mcpServers\":{{\n    \"a\":{{}},\n    \"n\": {LINES}\n  }}}}"),
-    );
+    check("{\"mcpServers\":{\"a\":{}}}", &format!("{{\"mcpServers\":{{\n    \"a\":{{}},\n    \"n\": {LINES}\n  }}}}"));
     check_both("{\"mcpServers\": {}}", &format!("{{\"mcpServers\": {{\n    \"n\": {LINES}\n  }}}}"));
     check("{\"a\":1}", &format!("{{\n  \"a\":1,\n  \"mcpServers\": {{\n    \"n\": {LINES}\n  }}\n}}"));
 }
