@@ -2,7 +2,7 @@
 //!
 //! A host shows the app at the address that a tool names, so the same address on two servers would show the wrong app. The
 //! server's name becomes part of the authority, `ui://server+…`, wherever the server mentions the address: in lists, in
-//! `_meta` of tools and results, in contents and links. What an app's own data says is left alone.
+//! `_meta` of tools and results, in contents and links. An app's own data passes unchanged.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 

@@ -364,7 +364,7 @@ impl Hub {
         }
     }
 
-    /// Merges the catalogues anew and tells who listens of what a server says is new, and, if wanted, of what differs.
+    /// Merges the catalogues again, and announces to listeners what a server says is new and, if wanted, what differs.
     fn rebuild(&mut self, announced: &[Part], differences: bool, now: Instant) {
         let merged = Merged::new(self.config.prefix, &self.upstreams, &self.config.info);
         let before = std::mem::replace(&mut self.merged, merged);

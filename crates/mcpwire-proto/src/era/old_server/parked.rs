@@ -31,7 +31,7 @@ pub(super) struct Parked {
     pub progress: Option<Message>,
     /// The server's last word, if it came before the client's.
     pub answer: Option<Packet>,
-    /// Elicitations that ended out of band while nobody listened; the retry is told.
+    /// Elicitations that ended out of band while no request was open; the retry gets their completion.
     completed: Vec<Message>,
     /// The server refused the call until its user has opened some pages: then it is sent again.
     refusal: Option<Message>,

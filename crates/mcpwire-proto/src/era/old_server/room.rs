@@ -1,6 +1,6 @@
 //! Who gets a session when all are taken: calls that wait for input give way, those of the client with the most first.
 //!
-//! A client is told from others by what its requests declare, as everywhere here. So one that abandons its calls loses
+//! Clients are told apart by what their requests declare, as everywhere here. So one that abandons its calls loses
 //! them, the oldest first, and keeps nobody else out.
 
 use std::cmp::Reverse;
